@@ -1,0 +1,383 @@
+"""Every git subprocess of the program.
+
+The checkout's own ``.git`` may be hostile (facts: replace refs change what ``git show`` prints, ``core.fsmonitor`` runs
+a program at ``git status``). So: plumbing only, full object ids, and an environment in which no replace objects,
+grafts, lazy fetches, transports, hooks, external diffs, text conversions, pagers or user settings have a say.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from codeboost.errors import GitError, UsageError
+from codeboost.visible import cut
+
+__all__ = ["BlobReader", "GitRepo", "Remote", "TreeEntry", "parse_remote"]
+
+# Read once: these would let the caller's or the repository's settings into a plumbing command.
+_CONFIG = (
+    # Whose files they are does not matter: nothing in them is trusted anyway.
+    "safe.directory=*",
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.quotePath=false",
+    "core.commitGraph=false",
+    "core.useReplaceRefs=false",
+    "core.untrackedCache=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "color.ui=false",
+    "diff.external=",
+    "diff.noprefix=false",
+    "diff.renames=false",
+    "diff.ignoreSubmodules=all",
+    "log.showSignature=false",
+    "log.mailmap=false",
+    "i18n.logOutputEncoding=UTF-8",
+    "protocol.allow=never",
+    "submodule.recurse=false",
+    "advice.graftFileDeprecated=false",
+)
+_FULL_OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+class TreeEntry(NamedTuple):
+    """One leaf of a tree. ``path`` is the bytes that git holds; ``size`` is None for a gitlink."""
+
+    mode: int
+    kind: str
+    oid: str
+    size: int | None
+    path: bytes
+
+    @property
+    def is_symlink(self) -> bool:
+        return self.mode == 0o120000
+
+    @property
+    def is_gitlink(self) -> bool:
+        return self.mode == 0o160000
+
+
+class Remote(NamedTuple):
+    """Where a repository lives: ``github.com``, ``owner``, ``name``."""
+
+    host: str
+    owner: str
+    name: str
+
+    @property
+    def slug(self) -> str:
+        return f"{self.owner}/{self.name}"
+
+    def __str__(self) -> str:
+        return f"{self.host}/{self.owner}/{self.name}"
+
+
+def _make_environment() -> dict[str, str]:
+    """An environment of our own: only what git needs to start, nothing that steers what it answers."""
+    kept = {name: os.environ[name] for name in ("PATH", "TMPDIR", "SYSTEMROOT") if name in os.environ}
+    return kept | {
+        "HOME": "/nonexistent",
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_SYSTEM": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_GRAFT_FILE": "/dev/null",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_PAGER": "cat",
+        "GIT_LITERAL_PATHSPECS": "1",
+    }
+
+
+class BlobReader:
+    """One ``git cat-file --batch`` process: objects by id, as many as wanted."""
+
+    def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
+        self._requests = requests
+        self._answers = answers
+
+    def read(self, name: str) -> tuple[str, bytes] | None:
+        """The type and content of an object, or None when the repository does not hold it."""
+        header = self._ask(name)
+        if header is None:
+            return None
+        kind, size = header
+        content = self._answers.read(size)
+        if len(content) != size:
+            raise GitError(f"git cat-file ended in the middle of {name}")
+        self._answers.read(1)
+        return kind, content
+
+    def stream(self, name: str, chunk: int = 1 << 20) -> Iterator[bytes]:
+        """The content of an object in pieces, so that a large one needs no memory of its size."""
+        header = self._ask(name)
+        if header is None:
+            raise GitError(f"object {name} is missing from the repository")
+        left = header[1]
+        while left:
+            piece = self._answers.read(min(chunk, left))
+            if not piece:
+                raise GitError(f"git cat-file ended in the middle of {name}")
+            left -= len(piece)
+            yield piece
+        self._answers.read(1)
+
+    def _ask(self, name: str) -> tuple[str, int] | None:
+        try:
+            self._requests.write(os.fsencode(name) + b"\n")
+            self._requests.flush()
+        except OSError as error:
+            raise GitError(f"git cat-file died: {error}") from error
+        words = self._answers.readline().split()
+        if not words:
+            raise GitError("git cat-file died")
+        if words[-1] in (b"missing", b"ambiguous"):
+            return None
+        return words[1].decode(), int(words[2])
+
+
+@dataclass(frozen=True, slots=True)
+class GitRepo:
+    """A repository as git finds it: ``top`` is the work tree's root (the git folder of a bare one)."""
+
+    top: Path
+    common_dir: Path
+
+    @classmethod
+    def find(cls, start: Path) -> GitRepo | None:
+        """The repository that ``start`` lies in, or None. GitError when git itself is missing."""
+        result = _run(start, ["rev-parse", "--path-format=absolute", "--git-common-dir", "--is-bare-repository"])
+        if result.returncode != 0:
+            return None
+        common, bare = os.fsdecode(result.stdout).splitlines()[:2]
+        if bare == "true":
+            return cls(top=Path(common), common_dir=Path(common))
+        top = _run(start, ["rev-parse", "--path-format=absolute", "--show-toplevel"])
+        if top.returncode != 0:
+            return None
+        return cls(top=Path(os.fsdecode(top.stdout).rstrip("\n")), common_dir=Path(common))
+
+    @classmethod
+    def open(cls, start: Path) -> GitRepo:
+        """Like ``find``, but UsageError when there is none."""
+        found = cls.find(start)
+        if found is None:
+            raise UsageError(
+                f"{cut(str(start))} is not in a git repository",
+                hint="run this inside the checkout, or make one with `git init`",
+            )
+        return found
+
+    # Objects
+
+    def find_commit(self, rev: str) -> str | None:
+        """The full id of the commit that ``rev`` names, or None."""
+        if not rev or rev.startswith("-"):
+            return None
+        result = self.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+        oid = result.decode().strip() if result is not None else ""
+        return oid if _FULL_OID.fullmatch(oid) else None
+
+    def resolve_commit(self, rev: str) -> str:
+        """Like ``find_commit``, but UsageError when there is no such commit."""
+        oid = self.find_commit(rev)
+        if oid is None:
+            raise UsageError(f"there is no commit {cut(rev)!r} in {cut(str(self.top))}")
+        return oid
+
+    def find_tree(self, commit: str) -> str:
+        """The id of a commit's tree."""
+        return self.run("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").decode().strip()
+
+    def list_tree(self, commit: str, *, sizes: bool = False) -> list[TreeEntry]:
+        """Every leaf of the commit's tree, in git's order. 50,000 files take 27 ms (without sizes)."""
+        output = self.run("ls-tree", "-r", "-z", *(["-l"] if sizes else []), "--full-tree", commit)
+        entries = []
+        for record in output.split(b"\0"):
+            if not record:
+                continue
+            head, _, path = record.partition(b"\t")
+            words = head.split()
+            size = int(words[3]) if sizes and words[3] != b"-" else None
+            entries.append(TreeEntry(int(words[0], 8), words[1].decode(), words[2].decode(), size, path))
+        return entries
+
+    def find_entry(self, commit: str, path: str) -> TreeEntry | None:
+        """The entry at ``path`` (a folder included), or None."""
+        output = self.run("ls-tree", "-z", "--full-tree", commit, "--", path)
+        wanted = os.fsencode(path)
+        for record in output.split(b"\0"):
+            head, _, found = record.partition(b"\t")
+            if record and found == wanted:
+                mode, kind, oid = head.split()
+                return TreeEntry(int(mode, 8), kind.decode(), oid.decode(), None, found)
+        return None
+
+    def read_file(self, commit: str, path: str) -> bytes | None:
+        """The content of the regular file at ``path`` in ``commit``; None when there is none (a link is none)."""
+        entry = self.find_entry(commit, path)
+        if entry is None or entry.kind != "blob" or entry.is_symlink:
+            return None
+        return self.run("cat-file", "blob", entry.oid)
+
+    @contextmanager
+    def read_blobs(self) -> Iterator[BlobReader]:
+        """A reader of objects by id; one process for all of them."""
+        process = _start(self.top, ["cat-file", "--batch"])
+        assert process.stdin is not None  # noqa: S101 - both are pipes by construction
+        assert process.stdout is not None  # noqa: S101
+        try:
+            yield BlobReader(process.stdin, process.stdout)
+        finally:
+            process.stdout.close()
+            try:
+                process.stdin.close()
+            except BrokenPipeError:
+                pass
+            process.wait()
+
+    # History
+
+    def find_merge_base(self, one: str, other: str) -> str | None:
+        result = self.try_run("merge-base", one, other)
+        return result.decode().split("\n", 1)[0].strip() or None if result is not None else None
+
+    def is_ancestor(self, ancestor: str, descendant: str) -> bool:
+        return self.try_run("merge-base", "--is-ancestor", ancestor, descendant) is not None
+
+    def find_default_branch(self) -> str | None:
+        """The branch that plans are measured from: the remote's default one, else the local one (design §4).
+
+        Without a recorded ``origin/HEAD`` the usual names are tried; None when nothing fits.
+        """
+        head = self.try_run("symbolic-ref", "--quiet", "refs/remotes/origin/HEAD")
+        names = [head.decode().strip()] if head else []
+        if self.read_config("remote.origin.url"):
+            names += ["refs/remotes/origin/main", "refs/remotes/origin/master"]
+        names += ["refs/heads/main", "refs/heads/master"]
+        for name in names:
+            if self.find_commit(name):
+                return name
+        current = self.try_run("symbolic-ref", "--quiet", "HEAD")
+        name = current.decode().strip() if current else ""
+        return name if name and self.find_commit(name) else None
+
+    # The checkout
+
+    def read_config(self, name: str) -> str | None:
+        """One value of the repository's own configuration; includes and other files have no say."""
+        result = self.try_run("config", "--local", "--no-includes", "--get", name)
+        return result.decode("utf-8", "replace").rstrip("\n") if result else None
+
+    def read_identity(self) -> str | None:
+        """``Name <mail>`` as the person set it up, for the record of who approved; None when unset."""
+        name = self._read_personal("user.name")
+        mail = self._read_personal("user.email")
+        return f"{name or ''} <{mail or ''}>".strip() if name or mail else None
+
+    def _read_personal(self, name: str) -> str | None:
+        # The only look at the person's own settings: reading a value runs nothing.
+        personal = {key: os.environ[key] for key in ("HOME", "XDG_CONFIG_HOME") if key in os.environ}
+        environment = {k: v for k, v in _make_environment().items() if k != "GIT_CONFIG_GLOBAL"} | personal
+        result = _run(self.top, ["config", "--get", name], environment=environment)
+        return result.stdout.decode("utf-8", "replace").strip() if result.returncode == 0 else None
+
+    def find_remote(self) -> Remote | None:
+        """What ``origin`` says the repository is, or None when it has no origin or an unusual one."""
+        url = self.read_config("remote.origin.url")
+        return parse_remote(url) if url else None
+
+    def list_changes(self) -> list[str]:
+        """Paths whose content differs from HEAD, untracked files included; what a run will not see."""
+        output = self.run("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=all")
+        return [os.fsdecode(record[3:]) for record in output.split(b"\0") if record]
+
+    # The door
+
+    def run(self, *arguments: str, stdin: bytes | None = None) -> bytes:
+        """The output of a git command; GitError with git's own first line when it fails."""
+        result = _run(self.top, arguments, stdin=stdin)
+        if result.returncode != 0:
+            said = result.stderr.decode("utf-8", "replace").strip().split("\n")[0]
+            raise GitError(f"git {arguments[0]} failed in {cut(str(self.top))}: {cut(said, 200)}")
+        return result.stdout
+
+    def try_run(self, *arguments: str) -> bytes | None:
+        """The output of a git command, or None when it exits other than 0: for questions with a plain no."""
+        result = _run(self.top, arguments)
+        return result.stdout if result.returncode == 0 else None
+
+
+_URL = re.compile(
+    r"(?:(?:https?|ssh|git)://(?:[^@/]*@)?(?P<host>[^/:]+)(?::\d+)?/|(?:[^@/]*@)?(?P<scp>[^/:]+):)"
+    r"(?P<owner>[^/]+)/(?P<name>[^/]+?)(?:\.git)?/?"
+)
+
+
+def parse_remote(url: str) -> Remote | None:
+    """``host/owner/name`` of a remote's address, or None when it is not of that form."""
+    match = _URL.fullmatch(url)
+    if match is None:
+        return None
+    return Remote((match["host"] or match["scp"]).lower(), match["owner"], match["name"])
+
+
+def _command(arguments: Iterable[str]) -> list[str]:
+    settings = [word for setting in _CONFIG for word in ("-c", setting)]
+    return ["git", "--no-pager", "--no-replace-objects", *settings, *arguments]
+
+
+def _run(
+    folder: Path,
+    arguments: Sequence[str],
+    *,
+    stdin: bytes | None = None,
+    environment: dict[str, str] | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(  # noqa: S603 - a list, never a shell
+            _command(arguments),
+            cwd=folder,
+            env=environment or _make_environment(),
+            input=stdin if stdin is not None else b"",
+            capture_output=True,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise _explain_missing(folder) from error
+    except NotADirectoryError as error:
+        raise GitError(f"{cut(str(folder))} is not a folder") from error
+
+
+def _start(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603
+            _command(arguments),
+            cwd=folder,
+            env=_make_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+    except FileNotFoundError as error:
+        raise _explain_missing(folder) from error
+
+
+def _explain_missing(folder: Path) -> GitError:
+    if not folder.exists():
+        return GitError(f"the folder {cut(str(folder))} does not exist")
+    return GitError("git is not installed", hint="install git and try again")
