@@ -18,11 +18,10 @@ environment, and for the few functions of the public API that promise to raise.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from codeboost.diagnostics import Diagnostic
 
 __all__ = [

@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -160,7 +160,9 @@ class GitRepo:
     @classmethod
     def find(cls, start: Path) -> GitRepo | None:
         """The repository that ``start`` lies in, or None. GitError when git itself is missing."""
-        result = _run(start, ["rev-parse", "--path-format=absolute", "--git-common-dir", "--is-bare-repository"])
+        result = _run(
+            start, ["rev-parse", "--path-format=absolute", "--git-common-dir", "--is-bare-repository"]
+        )
         if result.returncode != 0:
             return None
         common, bare = os.fsdecode(result.stdout).splitlines()[:2]
@@ -244,10 +246,8 @@ class GitRepo:
             yield BlobReader(process.stdin, process.stdout)
         finally:
             process.stdout.close()
-            try:
+            with suppress(BrokenPipeError):
                 process.stdin.close()
-            except BrokenPipeError:
-                pass
             process.wait()
 
     # History
@@ -349,7 +349,7 @@ def _run(
     environment: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(  # noqa: S603 - a list, never a shell
+        return subprocess.run(
             _command(arguments),
             cwd=folder,
             env=environment or _make_environment(),
@@ -365,7 +365,7 @@ def _run(
 
 def _start(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(  # noqa: S603
+        return subprocess.Popen(
             _command(arguments),
             cwd=folder,
             env=_make_environment(),
