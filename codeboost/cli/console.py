@@ -1,0 +1,179 @@
+"""How the command line talks: answers on stdout, everything else on stderr, one handler for every way to fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from codeboost.errors import CodeboostError, InputError
+from codeboost.visible import escape
+
+if TYPE_CHECKING:
+    from codeboost.diagnostics import Diagnostic
+
+__all__ = ["describe_diagnostic", "emit", "is_terminal", "note", "run_app", "say", "wants_color"]
+
+INTERRUPTED = 130
+# A bug of ours exits differently from everything a user can cause (sysexits.h: EX_SOFTWARE).
+BUG = 70
+
+
+def say(text: str = "") -> None:
+    """A line of the answer, on stdout. What comes from outside must have been escaped."""
+    sys.stdout.write(text + "\n")
+
+
+def note(text: str) -> None:
+    """A line beside the answer, on stderr: progress, warnings, advice."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def is_terminal(stream: Any) -> bool:
+    return bool(stream.isatty())
+
+
+def wants_color(stream: Any) -> bool:
+    """NO_COLOR and FORCE_COLOR are heard, whatever their value as long as it is not empty."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return is_terminal(stream) and os.environ.get("TERM") != "dumb"
+
+
+def emit(
+    command: str,
+    data: object,
+    *,
+    exit_code: int = 0,
+    diagnostics: Sequence[Mapping[str, object]] = (),
+) -> None:
+    """The one document that ``--json`` prints (design §7)."""
+    document = {
+        "format": 1,
+        "command": command,
+        "ok": exit_code == 0,
+        "exit_code": exit_code,
+        "data": data,
+        "diagnostics": list(diagnostics),
+    }
+    # Escaped to ASCII: no terminal, log or pipe can take offence at what a plan holds.
+    say(json.dumps(document, indent=2))
+
+
+def describe_diagnostic(diagnostic: Diagnostic) -> dict[str, object]:
+    """A diagnostic as ``--json`` shows it. The keys never change within format 1."""
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity.value,
+        "message": diagnostic.message,
+        "item": diagnostic.item,
+        "pointer": diagnostic.pointer,
+        "line": diagnostic.line,
+        "column": diagnostic.column,
+        "reason": diagnostic.reason,
+        "keyword": diagnostic.keyword,
+        "hint": diagnostic.hint,
+    }
+
+
+def run_app(app: typer.Typer, program: str, arguments: Sequence[str]) -> int:
+    """Run a command line and give its exit code. Nothing that can go wrong shows a traceback."""
+    as_json = "--json" in _before_dashes(arguments)
+    try:
+        code = _invoke(app, program, arguments, as_json=as_json)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough. Point stdout elsewhere, or the interpreter complains while it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code
+
+
+def _invoke(app: typer.Typer, program: str, arguments: Sequence[str], *, as_json: bool) -> int:
+    try:
+        code = typer.main.get_command(app).main(
+            args=list(arguments), prog_name=program, standalone_mode=False
+        )
+    except CodeboostError as error:
+        return _report(error, program, _name_command(app, arguments), as_json=as_json)
+    except typer.TyperException as error:
+        message = error.format_message()
+        command = _name_command(app, arguments)
+        if as_json:
+            emit(command, None, exit_code=2, diagnostics=[_describe_failure("usage", message, None)])
+        help_of = f"{program} {command}".strip()
+        note(f"{program}: {escape(message)}\n  see `{help_of} --help`")
+        return 2
+    except typer.Abort:
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last door: a person gets one line, a maintainer the log
+        return _report_bug(error, program, arguments)
+    return code if isinstance(code, int) else 0
+
+
+def _report(error: CodeboostError, program: str, command: str, *, as_json: bool) -> int:
+    found = error.diagnostics if isinstance(error, InputError) else ()
+    if as_json:
+        described = [describe_diagnostic(diagnostic) for diagnostic in found]
+        kind = {2: "usage", 3: "approval", 4: "infrastructure"}.get(error.exit_code, "input")
+        described = described or [_describe_failure(kind, str(error), error.hint)]
+        emit(command, None, exit_code=error.exit_code, diagnostics=described)
+    note(f"{program}: {escape(str(error), keep=chr(10))}")
+    if error.hint:
+        note(f"  {escape(error.hint)}")
+    return error.exit_code
+
+
+def _describe_failure(kind: str, message: str, hint: str | None) -> dict[str, object]:
+    from codeboost.diagnostics import Diagnostic, Severity  # noqa: PLC0415
+
+    return describe_diagnostic(Diagnostic(kind, Severity.ERROR, message, hint=hint))
+
+
+def _report_bug(error: Exception, program: str, arguments: Sequence[str]) -> int:
+    from codeboost import __version__  # noqa: PLC0415
+    from codeboost.store.database import find_home  # noqa: PLC0415
+
+    where = find_home() / "error.log"
+    lines = [
+        f"{program} {__version__}, Python {sys.version}",
+        f"arguments: {list(arguments)!r}",
+        "".join(traceback.format_exception(error)),
+    ]
+    note(f"{program}: this is a bug in codeboost: {type(error).__name__}: {escape(str(error))[:300]}")
+    try:
+        where.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        where.write_text("\n".join(lines), "utf-8")
+        note(f"  the details are in {where}; please report them")
+    except OSError:
+        note("  " + "\n  ".join("\n".join(lines).splitlines()))
+    return BUG
+
+
+def _before_dashes(arguments: Sequence[str]) -> Sequence[str]:
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def _name_command(app: typer.Typer, arguments: Sequence[str]) -> str:
+    """The words of the call that name a command: ``plan import``."""
+    command: Any = typer.main.get_command(app)
+    words = []
+    for word in arguments:
+        found = getattr(command, "commands", {}).get(word)
+        if found is None:
+            break
+        words.append(word)
+        command = found
+    return " ".join(words)

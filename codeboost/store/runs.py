@@ -1,0 +1,381 @@
+"""Runs, attempts, and the task moves that follow from them, in the store (design §6 and §7)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codeboost.limits import Limits
+from codeboost.store.database import Store, utc_now
+from codeboost.verdict import Verdict
+
+__all__ = [
+    "Attempt",
+    "KeptStream",
+    "RunRecord",
+    "TaskMove",
+    "add_attempt",
+    "add_run",
+    "add_task_move",
+    "end_run",
+    "find_attempt",
+    "find_last_move",
+    "find_passed_attempt",
+    "find_run",
+    "list_attempts",
+    "list_pending_moves",
+    "list_runs",
+    "output_folder",
+    "settle_move",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptStream:
+    """What is known of one stream: bytes that came, bytes kept, SHA-256 of all that came."""
+
+    total: int
+    kept: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One command of one item in one run: everything that design §7 asks to be recorded."""
+
+    id: str
+    run_id: int
+    item: str
+    position: int
+    argv: tuple[str, ...]
+    argv_sha256: str
+    approval: str | None
+    verdict: Verdict
+    reason: str
+    exit_code: int | None
+    signal: int | None
+    timed_out: bool
+    out_of_memory: bool
+    started_at: str | None
+    ended_at: str
+    duration_s: float
+    limits: Limits
+    limits_in_force: Mapping[str, str] = field(default_factory=dict)
+    container_id: str | None = None
+    image_id: str | None = None
+    stdout: KeptStream | None = None
+    stderr: KeptStream | None = None
+    output_dir: str | None = None
+    warnings: tuple[str, ...] = ()
+    spec_digest: str | None = None
+    reused_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run. ``items`` are the ids it covered; ``complete`` says whether that is the whole plan."""
+
+    id: int
+    repository_id: int
+    issue: int
+    plan_id: int
+    commit: str
+    tree: str
+    image: str
+    image_id: str | None
+    image_chosen: bool
+    """Whether ``--image`` named the image, because the base commit has no policy."""
+    engine: Mapping[str, Any] | None
+    policy_digest: str
+    log_head: str
+    items: tuple[str, ...]
+    complete: bool
+    options: Mapping[str, Any]
+    started_at: str
+    ended_at: str | None
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMove:
+    """A change of a task's status that a run wants: made with the result, written to the file after it."""
+
+    id: int
+    run_id: int
+    root: str
+    task: str
+    from_status: str
+    to_status: str
+    expected_sha256: str
+    state: str
+
+
+# Runs
+
+
+def add_run(
+    store: Store,
+    *,
+    repository_id: int,
+    issue: int,
+    plan_id: int,
+    commit: str,
+    tree: str,
+    image: str,
+    image_id: str | None,
+    image_chosen: bool,
+    engine: Mapping[str, Any] | None,
+    policy_digest: str,
+    log_head: str,
+    items: Sequence[str],
+    complete: bool,
+    options: Mapping[str, Any],
+) -> int:
+    """Record that a run begins; its number is the answer."""
+    with store.transaction() as connection:
+        cursor = connection.execute(
+            "INSERT INTO run (repository_id, issue, plan_id, commit_id, tree_id, image, image_id, image_chosen,"
+            " engine, policy_digest, log_head, items, complete, options, started_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                repository_id,
+                issue,
+                plan_id,
+                commit,
+                tree,
+                image,
+                image_id,
+                image_chosen,
+                _dump(engine) if engine is not None else None,
+                policy_digest,
+                log_head,
+                _dump(list(items)),
+                complete,
+                _dump(options),
+                utc_now(),
+            ),
+        )
+    assert cursor.lastrowid is not None  # noqa: S101 - a row was inserted
+    return cursor.lastrowid
+
+
+def end_run(store: Store, run_id: int, exit_code: int) -> None:
+    with store.transaction() as connection:
+        connection.execute(
+            "UPDATE run SET ended_at = ?, exit_code = ? WHERE id = ?", (utc_now(), exit_code, run_id)
+        )
+
+
+def find_run(store: Store, run_id: int) -> RunRecord | None:
+    row = store.connection.execute("SELECT * FROM run WHERE id = ?", (run_id,)).fetchone()
+    return _read_run(row) if row else None
+
+
+def list_runs(store: Store, repository_id: int, issue: int, *, limit: int | None = None) -> list[RunRecord]:
+    """The runs of an issue, newest first."""
+    rows = store.connection.execute(
+        "SELECT * FROM run WHERE repository_id = ? AND issue = ? ORDER BY id DESC LIMIT ?",
+        (repository_id, issue, -1 if limit is None else limit),
+    )
+    return [_read_run(row) for row in rows]
+
+
+# Attempts
+
+
+def add_attempt(store: Store, attempt: Attempt) -> None:
+    """Store an attempt the moment it ended."""
+    with store.transaction() as connection:
+        connection.execute(
+            "INSERT INTO attempt (id, run_id, item, position, argv, argv_sha256, approval, verdict, reason,"
+            " exit_code, signal, timed_out, out_of_memory, started_at, ended_at, duration_s, limits,"
+            " limits_in_force, container_id, image_id, stdout, stderr, output_dir, warnings, spec_digest,"
+            " reused_from) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                attempt.id,
+                attempt.run_id,
+                attempt.item,
+                attempt.position,
+                _dump(attempt.argv),
+                attempt.argv_sha256,
+                attempt.approval,
+                attempt.verdict.value,
+                attempt.reason,
+                attempt.exit_code,
+                attempt.signal,
+                attempt.timed_out,
+                attempt.out_of_memory,
+                attempt.started_at,
+                attempt.ended_at,
+                attempt.duration_s,
+                _dump(asdict(attempt.limits)),
+                _dump(dict(attempt.limits_in_force)),
+                attempt.container_id,
+                attempt.image_id,
+                _dump(asdict(attempt.stdout)) if attempt.stdout else None,
+                _dump(asdict(attempt.stderr)) if attempt.stderr else None,
+                attempt.output_dir,
+                _dump(attempt.warnings),
+                attempt.spec_digest,
+                attempt.reused_from,
+            ),
+        )
+
+
+def list_attempts(store: Store, run_id: int) -> list[Attempt]:
+    """The attempts of a run in plan order: whatever the timing was, the answer is the same."""
+    rows = store.connection.execute(
+        "SELECT * FROM attempt WHERE run_id = ? ORDER BY CAST(substr(item, 2) AS INTEGER), position",
+        (run_id,),
+    )
+    return [_read_attempt(row) for row in rows]
+
+
+def find_attempt(store: Store, attempt_id: str) -> Attempt | None:
+    row = store.connection.execute("SELECT * FROM attempt WHERE id = ?", (attempt_id,)).fetchone()
+    return _read_attempt(row) if row else None
+
+
+def find_passed_attempt(store: Store, spec_digest: str) -> Attempt | None:
+    """The newest real pass of the very same specification, or None."""
+    row = store.connection.execute(
+        "SELECT * FROM attempt WHERE spec_digest = ? AND verdict = 'passed' AND reused_from IS NULL"
+        " ORDER BY rowid DESC LIMIT 1",
+        (spec_digest,),
+    ).fetchone()
+    return _read_attempt(row) if row else None
+
+
+def output_folder(store: Store, run_id: int) -> Path:
+    """Where the output of a run's commands is kept: two files an attempt."""
+    return store.home / "output" / f"run-{run_id}"
+
+
+def remove_output(store: Store, run_id: int) -> None:
+    shutil.rmtree(output_folder(store, run_id), ignore_errors=True)
+
+
+# Task moves
+
+
+def add_task_move(
+    store: Store,
+    *,
+    repository_id: int,
+    run_id: int,
+    root: str,
+    task: str,
+    from_status: str,
+    to_status: str,
+    expected_sha256: str,
+) -> TaskMove:
+    """Record an intended change of a task's status; call it inside the transaction of the result it follows from."""
+    cursor = store.connection.execute(
+        "INSERT INTO task_move (repository_id, run_id, root, task, from_status, to_status, expected_sha256, state,"
+        " made_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?)",
+        (repository_id, run_id, root, task, from_status, to_status, expected_sha256, utc_now()),
+    )
+    assert cursor.lastrowid is not None  # noqa: S101 - a row was inserted
+    return TaskMove(cursor.lastrowid, run_id, root, task, from_status, to_status, expected_sha256, "pending")
+
+
+def settle_move(store: Store, move: TaskMove, state: str) -> None:
+    """``written``, or ``superseded`` when the file had been changed by someone else."""
+    with store.transaction() as connection:
+        connection.execute("UPDATE task_move SET state = ? WHERE id = ?", (state, move.id))
+
+
+def list_pending_moves(store: Store, repository_id: int) -> list[TaskMove]:
+    """Moves whose file may not have been written, oldest first."""
+    rows = store.connection.execute(
+        "SELECT * FROM task_move WHERE repository_id = ? AND state = 'pending' ORDER BY id", (repository_id,)
+    )
+    return [_read_move(row) for row in rows]
+
+
+def find_last_move(store: Store, repository_id: int, root: str, task: str) -> TaskMove | None:
+    """The last status that a run gave a task: only its own ``decision`` may a run take back."""
+    row = store.connection.execute(
+        "SELECT * FROM task_move WHERE repository_id = ? AND root = ? AND task = ? AND state = 'written'"
+        " ORDER BY id DESC LIMIT 1",
+        (repository_id, root, task),
+    ).fetchone()
+    return _read_move(row) if row else None
+
+
+# Rows
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _read_run(row: Any) -> RunRecord:
+    return RunRecord(
+        id=row["id"],
+        repository_id=row["repository_id"],
+        issue=row["issue"],
+        plan_id=row["plan_id"],
+        commit=row["commit_id"],
+        tree=row["tree_id"],
+        image=row["image"],
+        image_id=row["image_id"],
+        image_chosen=bool(row["image_chosen"]),
+        engine=json.loads(row["engine"]) if row["engine"] else None,
+        policy_digest=row["policy_digest"],
+        log_head=row["log_head"],
+        items=tuple(json.loads(row["items"])),
+        complete=bool(row["complete"]),
+        options=json.loads(row["options"]),
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
+        exit_code=row["exit_code"],
+    )
+
+
+def _read_attempt(row: Any) -> Attempt:
+    return Attempt(
+        id=row["id"],
+        run_id=row["run_id"],
+        item=row["item"],
+        position=row["position"],
+        argv=tuple(json.loads(row["argv"])),
+        argv_sha256=row["argv_sha256"],
+        approval=row["approval"],
+        verdict=Verdict(row["verdict"]),
+        reason=row["reason"],
+        exit_code=row["exit_code"],
+        signal=row["signal"],
+        timed_out=bool(row["timed_out"]),
+        out_of_memory=bool(row["out_of_memory"]),
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
+        duration_s=row["duration_s"],
+        limits=Limits(**json.loads(row["limits"])),
+        limits_in_force=json.loads(row["limits_in_force"]),
+        container_id=row["container_id"],
+        image_id=row["image_id"],
+        stdout=KeptStream(**json.loads(row["stdout"])) if row["stdout"] else None,
+        stderr=KeptStream(**json.loads(row["stderr"])) if row["stderr"] else None,
+        output_dir=row["output_dir"],
+        warnings=tuple(json.loads(row["warnings"])),
+        spec_digest=row["spec_digest"],
+        reused_from=row["reused_from"],
+    )
+
+
+def _read_move(row: Any) -> TaskMove:
+    return TaskMove(
+        row["id"],
+        row["run_id"],
+        row["root"],
+        row["task"],
+        row["from_status"],
+        row["to_status"],
+        row["expected_sha256"],
+        row["state"],
+    )
