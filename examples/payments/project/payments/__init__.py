@@ -1,0 +1,1 @@
+"""A client for the payment server of a small shop."""
