@@ -4,7 +4,8 @@ CodeboostError                  anything below; carries the exit code of design 
 ├── UsageError                  2   the call makes no sense as it stands
 ├── InputError                  1   a file or a record is wrong; carries the diagnostics, if any
 │   ├── PlanSourceError         1   a plan that cannot be read
-│   └── CommandSyntaxError      1   a command that the grammar rejects
+│   ├── CommandSyntaxError      1   a command that the grammar rejects
+│   └── ConflictError           1   a file is no longer what it was when it was read
 ├── ApprovalNeededError         3   a person has to approve something first
 └── InfrastructureError         4   the environment failed: never a verdict about the work
     ├── GitError                4   git is missing, or said no
@@ -28,6 +29,7 @@ __all__ = [
     "ApprovalNeededError",
     "CodeboostError",
     "CommandSyntaxError",
+    "ConflictError",
     "EngineError",
     "GitError",
     "InfrastructureError",
@@ -81,6 +83,10 @@ class CommandSyntaxError(InputError):
         self.text = text
         self.column = column
         self.reason = reason
+
+
+class ConflictError(InputError):
+    pass
 
 
 class ApprovalNeededError(CodeboostError):
