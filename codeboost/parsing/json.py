@@ -1,0 +1,270 @@
+"""Strict JSON (RFC 8259, plan-rules.md §1).
+
+Two readers of one language. The quick one is the standard library's, with every leniency taken away; it answers for
+good files. When it says no, or when somebody asks where a value stands, ours walks the text with its own stack and
+says what is wrong and where. A property test holds the two to the same verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import accumulate
+from typing import NamedTuple
+
+from codeboost.parsing.fault import MAX_DEPTH, Fault, FaultError
+from codeboost.parsing.nodes import Branch, Place
+from codeboost.parsing.numbers import NumberRangeError, read_number
+from codeboost.visible import cut
+
+__all__ = ["locate_json", "read_json"]
+
+_STRING_BYTES = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)', re.DOTALL)
+_NO_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
+_STEPS = bytes(1 if code in b"[{" else 0 for code in range(256))
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_LONG_NUMBER = re.compile(rb"[0-9]{16}")
+
+
+class _QuickNoError(Exception):
+    """The quick reader found something; ours will say what."""
+
+
+def read_json(data: bytes, text: str) -> object:
+    """The value of a JSON document, whose bytes and decoded text are given. FaultError with the first fault."""
+    try:
+        return _read_quickly(data, text)
+    except (_QuickNoError, ValueError):
+        _Walker(text).walk()
+    raise AssertionError("the two JSON readers disagree")  # pragma: no cover - held together by a property test
+
+
+def locate_json(text: str) -> Place:
+    """Where each value of a document that ``read_json`` accepted stands."""
+    return _Walker(text).walk()
+
+
+def _read_quickly(data: bytes, text: str) -> object:
+    if _SURROGATE_ESCAPE.search(data) or _is_too_deep(data):
+        # A pair of surrogate escapes is fine; a lone one is not. Rare enough to walk for.
+        _Walker(text).walk()
+    return json.loads(
+        text,
+        object_pairs_hook=_make_object,
+        parse_float=read_number,
+        # Calling a function for each of 500,000 small numbers costs more than the rest together.
+        parse_int=read_number if _LONG_NUMBER.search(data) else int,
+        parse_constant=_refuse,
+    )
+
+
+def _is_too_deep(data: bytes) -> bool:
+    brackets = _STRING_BYTES.sub(b"", data).translate(None, _NO_BRACKETS)
+    # Opening brackets count +1, closing ones -1: all of it inside C, a few ms for a MiB of brackets.
+    return max(accumulate((step * 2 - 1 for step in brackets.translate(_STEPS)), initial=0)) > MAX_DEPTH
+
+
+def _make_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise _QuickNoError
+    return members
+
+
+def _refuse(name: str) -> object:
+    raise _QuickNoError(name)
+
+
+# The careful reader
+
+_TOKEN = re.compile(
+    r"[ \t\n\r]*+(?:"
+    r"([\[\]{},:])"
+    r'|("[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+")'
+    r"|(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+)"
+    r"|(true|false|null)"
+    r"|\Z)"
+)
+_SPACE = re.compile(r"[ \t\n\r]*")
+_WORD = re.compile(r"[\w.+-]+")
+_ESCAPES = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|[^"\\\x00-\x1f]')
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class _Token(NamedTuple):
+    kind: str  # a punctuation mark, or "string", "number", "word", "end"
+    offset: int
+    text: str
+
+
+class _Frame:
+    """One open container."""
+
+    __slots__ = ("children", "is_object", "key", "key_offset", "keys", "offset")
+
+    def __init__(self, offset: int, *, is_object: bool) -> None:
+        self.offset = offset
+        self.is_object = is_object
+        self.children: list[Place] | dict[str, Place] = {} if is_object else []
+        self.keys: dict[str, int] = {}
+        self.key = ""
+        self.key_offset = 0
+
+    def add(self, place: Place) -> None:
+        if isinstance(self.children, dict):
+            self.children[self.key] = place
+            self.keys[self.key] = self.key_offset
+        else:
+            self.children.append(place)
+
+    def close(self) -> Branch:
+        return Branch(self.offset, self.children, self.keys)
+
+
+class _Walker:
+    """Reads tokens one after the other, with a stack of its own; stops at the first fault."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._end = 0
+
+    def walk(self) -> Place:
+        stack: list[_Frame] = []
+        token = self._next()
+        while True:
+            place: Place
+            if token.kind in "[{":
+                if len(stack) == MAX_DEPTH:
+                    raise FaultError(
+                        Fault("too-deep", token.offset, f"nested more than {MAX_DEPTH} containers deep")
+                    )
+                frame = _Frame(token.offset, is_object=token.kind == "{")
+                token = self._next()
+                if token.kind == ("}" if frame.is_object else "]"):
+                    place = frame.close()
+                else:
+                    stack.append(frame)
+                    if frame.is_object:
+                        self._read_key(frame, token)
+                        token = self._next()
+                    continue
+            else:
+                place = self._read_scalar(token)
+            # A value is complete: it ends the document, or the container goes on, or it closes.
+            while True:
+                token = self._next()
+                if not stack:
+                    if token.kind != "end":
+                        raise self._fault(token, "nothing may follow the end of the document")
+                    return place
+                frame = stack[-1]
+                frame.add(place)
+                if token.kind == ",":
+                    token = self._next()
+                    if frame.is_object:
+                        if token.kind == "}":
+                            raise self._fault(token, "JSON allows no comma before }")
+                        self._read_key(frame, token)
+                        token = self._next()
+                    elif token.kind == "]":
+                        raise self._fault(token, "JSON allows no comma before ]")
+                    break
+                closing = "}" if frame.is_object else "]"
+                if token.kind != closing:
+                    raise self._fault(token, f"expected a comma or {closing} here")
+                place = stack.pop().close()
+
+    def _read_key(self, frame: _Frame, token: _Token) -> None:
+        if token.kind != "string":
+            raise self._fault(token, "expected a key in double quotes here")
+        key = self._read_string(token)
+        if key in frame.keys:
+            raise FaultError(_name_duplicate(key, token.offset, frame.keys[key]))
+        frame.key, frame.key_offset = key, token.offset
+        # Taken already, so that a value that is still open counts too.
+        frame.keys[key] = token.offset
+        colon = self._next()
+        if colon.kind != ":":
+            raise self._fault(colon, "expected a colon after the key here")
+
+    def _read_scalar(self, token: _Token) -> int:
+        if token.kind == "string":
+            self._read_string(token)
+        elif token.kind == "number":
+            try:
+                read_number(token.text)
+            except NumberRangeError as error:
+                raise FaultError(
+                    Fault("number-range", token.offset, f"the number {cut(token.text, 40)}: {error}")
+                ) from None
+        elif token.kind != "word":
+            raise self._fault(token, "expected a value here")
+        return token.offset
+
+    def _read_string(self, token: _Token) -> str:
+        if "\\" not in token.text:
+            return token.text[1:-1]
+        value: str = json.loads(token.text)
+        if _LONE_SURROGATE.search(value):
+            raise FaultError(
+                Fault("encoding", token.offset, f"a lone surrogate escape stands for no character: {cut(token.text)}")
+            )
+        return value
+
+    def _next(self) -> _Token:
+        match = _TOKEN.match(self._text, self._end)
+        if match is None:
+            space = _SPACE.match(self._text, self._end)
+            raise FaultError(self._explain(space.end() if space else self._end))
+        self._end = match.end()
+        group = match.lastindex
+        if group is None:
+            return _Token("end", self._end, "")
+        text = match[group]
+        if group == 1:
+            return _Token(text, match.start(1), text)
+        return _Token(("string", "number", "word")[group - 2], match.start(group), text)
+
+    def _fault(self, token: _Token, expected: str) -> FaultError:
+        found = f"found {cut(token.text, 40)}" if token.text else "the file ends"
+        return FaultError(Fault("syntax", token.offset, f"{expected}; {found}"))
+
+    def _explain(self, offset: int) -> Fault:
+        """What is wrong with the characters at ``offset``, which begin no token."""
+        char = self._text[offset]
+        if char == '"':
+            return self._explain_string(offset)
+        if char == "\ufeff":
+            return Fault("encoding", offset, "a byte order mark does not belong into JSON")
+        if char == "'":
+            return Fault("syntax", offset, "JSON strings stand in double quotes")
+        if self._text.startswith(("//", "/*"), offset) or char == "#":
+            return Fault("syntax", offset, "JSON has no comments")
+        word = _WORD.match(self._text, offset)
+        if word:
+            return Fault("syntax", offset, f"{cut(word[0], 40)} is no JSON value: {_NO_VALUE}")
+        return Fault("syntax", offset, f"the character {_name_char(char)} may not stand here")
+
+    def _explain_string(self, offset: int) -> Fault:
+        position = offset + 1
+        while match := _ESCAPES.match(self._text, position):
+            position = match.end()
+        if position >= len(self._text):
+            return Fault("syntax", offset, "this string is never closed")
+        char = self._text[position]
+        if char == "\\":
+            return Fault("syntax", position, f"{cut(self._text[position : position + 2])} is no escape of JSON")
+        return Fault(
+            "syntax", position, f"the control character {_name_char(char)} must be written as an escape in a string"
+        )
+
+
+_NO_VALUE = "true, false, null, a number as JSON spells it, or a string in double quotes"
+
+
+def _name_char(char: str) -> str:
+    return f"U+{ord(char):04X} ({cut(char)})"
+
+
+def _name_duplicate(key: str, offset: int, first: int) -> Fault:
+    return Fault("duplicate-key", offset, f"the key {cut(key, 60)!r} stands twice in one object", other=first)

@@ -1,0 +1,227 @@
+"""What libyaml, a reader of YAML 1.1, takes otherwise than YAML 1.2: put right before it reads, refused after.
+
+Every change keeps the length of the text, so that offsets stay true. In a document without the characters and layouts
+in question nothing here costs more than one search.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from yaml.cyaml import CParser
+from yaml.error import YAMLError
+from yaml.tokens import (
+    FlowEntryToken,
+    FlowMappingStartToken,
+    FlowSequenceStartToken,
+    KeyToken,
+    ValueToken,
+)
+
+from codeboost.parsing.fault import Fault, FaultError
+
+__all__ = ["Prepared", "Span", "check_comments", "check_directives", "check_indent", "check_softened", "prepare", "soften_tab"]
+
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+# c-printable, and a line break for YAML 1.1 only.
+_FALSE_BREAKS = "\x85\u2028\u2029"
+# Not c-printable, or a byte order mark: fine inside quotes (YAML 1.2.2 §5.1, nb-json), nowhere else.
+_QUOTED_ONLY = re.compile("[\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
+_SPECIAL = re.compile(f"[{_FALSE_BREAKS}\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
+# A colon or question mark that begins a plain scalar in a flow collection ([:a], [?a]); 1.1 sees an indicator.
+_FLOW_START = re.compile(r"[\[{,:?][ \t\r\n]*[?:](?=[^\s,\[\]{}])")
+_LONG_ESCAPE = re.compile(r"\\U([0-9a-fA-F]{8})")
+_PRIVATE = range(0x100000, 0x10FFFE)
+
+_DIRECTIVES = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n?|\n))*%([^\r\n]*)(?:\r\n?|\n|\Z)")
+_YAML_12 = re.compile(r"YAML[ \t]+1\.2[ \t]*(?:[ \t]#.*)?")
+
+_LINE = re.compile(r"[^\r\n]*")
+_BLANK_LINES = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n?|\n|\Z))+")
+_AFTER_INDICATOR = re.compile(r"(?:[ \t]*[-?:])+[ \t]*")
+_COMMENT = re.compile(r"(?<![^\s])#[^\r\n]*")
+_GLUED_HASH = re.compile(r"(?<=[^\s])#")
+
+
+class Span(NamedTuple):
+    """A scalar's place in the text, and whether it stands in quotes."""
+
+    start: int
+    end: int
+    is_quoted: bool
+
+
+class Prepared(NamedTuple):
+    """A text for libyaml: ``restore`` maps stand-ins back, ``softened`` holds the offsets of tabs made spaces."""
+
+    text: str
+    original: str
+    restore: dict[int, str]
+    softened: frozenset[int] = frozenset()
+
+    def needs_spans(self) -> bool:
+        """Whether ``check_comments`` has anything to look at, so that scalars' places are worth keeping."""
+        return bool(_GLUED_HASH.search(self.original) or _QUOTED_ONLY.search(self.original))
+
+
+def prepare(text: str) -> Prepared:
+    """``text`` as libyaml has to see it to read YAML 1.2. FaultError for characters that no YAML may hold."""
+    forbidden = _FORBIDDEN.search(text)
+    if forbidden:
+        raise FaultError(_refuse_control(text, forbidden.start()))
+    special = _SPECIAL.search(text) is not None
+    starts = list(_find_flow_starts(text)) if _FLOW_START.search(text) else []
+    if not special and not starts:
+        return Prepared(text, text, {})
+    taken = {ord(char) for char in set(text)} | {int(code, 16) for code in _LONG_ESCAPE.findall(text)}
+    free = (code for code in _PRIVATE if code not in taken)
+    hidden = {char: chr(next(free)) for char in sorted({*_SPECIAL.findall(text), ":", "?"})}
+    restore = {ord(stand_in): char for char, stand_in in hidden.items()}
+    chars = list(text)
+    for offset in starts:
+        chars[offset] = hidden[chars[offset]]
+    replaced = "".join(chars)
+    for char in hidden.keys() - {":", "?"}:
+        replaced = replaced.replace(char, hidden[char])
+    return Prepared(replaced, text, restore)
+
+
+def _refuse_control(text: str, offset: int) -> Fault:
+    if "\0" in text[:4]:
+        return Fault("encoding", 0, "the file is not UTF-8", hint="it looks like UTF-16 or UTF-32: save it as UTF-8")
+    code = f"U+{ord(text[offset]):04X}"
+    return Fault("syntax", offset, f"YAML allows no control character {code}; in double quotes write it as an escape")
+
+
+def _find_flow_starts(text: str) -> Iterator[int]:
+    """Offsets of indicators that YAML 1.2 takes for the first character of a plain scalar.
+
+    Read token by token from the last change on: after each one the rest may look different.
+    """
+    opening = (FlowSequenceStartToken, FlowMappingStartToken, FlowEntryToken, ValueToken, KeyToken)
+    for _ in range(_MOST_FLOW_STARTS):
+        found = None
+        previous: object = None
+        parser = CParser(text)
+        try:
+            while (token := parser.get_token()) is not None:
+                at = token.start_mark.index
+                if isinstance(token, (ValueToken, KeyToken)) and text[at : at + 1] in (":", "?"):
+                    following = text[at + 1 : at + 2]
+                    if following and not following.isspace() and following not in ",[]{}" and isinstance(previous, opening):
+                        found = at
+                        break
+                previous = token
+        except YAMLError:
+            pass
+        if found is None:
+            return
+        yield found
+        text = text[:found] + "x" + text[found + 1 :]
+
+
+# Each costs one more reading of the text; no plan has one.
+_MOST_FLOW_STARTS = 32
+
+
+def check_directives(text: str) -> None:
+    """Refuses every directive but a single ``%YAML 1.2`` before the document."""
+    position = 0
+    seen = False
+    while match := _DIRECTIVES.match(text, position):
+        position = match.end()
+        if seen or not _YAML_12.fullmatch(match[1]):
+            message = "no directive is allowed but a single %YAML 1.2"
+            raise FaultError(Fault("directive", match.start(1) - 1, message))
+        seen = True
+
+
+def soften_tab(prepared: Prepared, offset: int) -> Prepared | None:
+    """``prepared`` with the tab at ``offset`` as a space, if YAML 1.2 may allow it there; else None.
+
+    1.2 lets tabs separate and stand on blank and comment lines; libyaml refuses some of those. What a softened tab
+    must not do, indent a block collection or stand for the spaces of an indentation, ``check_indent`` looks at.
+    """
+    text = prepared.text
+    if text[offset : offset + 1] != "\t":
+        return None
+    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    before = text[start:offset]
+    blank = _BLANK_LINES.match(text, start)
+    if not before.strip(" \t") and blank and blank.end() > offset:
+        end = blank.end()
+    elif before.startswith(" ") and not before.strip(" \t") or _AFTER_INDICATOR.fullmatch(before):
+        end = offset + 1
+    else:
+        return None
+    tabs = [at for at in range(start, end) if text[at] == "\t" and at >= offset]
+    softened = text[:offset] + text[offset:end].replace("\t", " ") + text[end:]
+    return prepared._replace(text=softened, softened=prepared.softened | set(tabs))
+
+
+def check_softened(prepared: Prepared, offset: int, indent: int, *, is_block: bool) -> Fault | None:
+    """The fault of a node at ``offset`` that a softened tab stands before, in a block indented by ``indent``."""
+    at = offset
+    while at and prepared.text[at - 1] == " ":
+        at -= 1
+    tab = next((place for place in range(at, offset) if place in prepared.softened), None)
+    if tab is None:
+        return None
+    opens_line = at == 0 or prepared.text[at - 1] in "\r\n"
+    if is_block or (opens_line and tab - at <= indent):
+        return Fault("syntax", tab, "a tab cannot indent; use spaces")
+    return None
+
+
+def check_indent(text: str, start: int, end: int, indent: int, *, comments: bool) -> Fault | None:
+    """The first line within a flow collection or quoted scalar that is not indented more than the block around it.
+
+    YAML 1.2 wants it (``s-flow-line-prefix``), blank lines excepted, and in a collection (``comments``) comment lines.
+    """
+    if indent < 0:
+        return None
+    for match in _CONTINUATION.finditer(text, start, end):
+        spaces, rest = match[1], match[2]
+        stripped = rest.strip(" \t")
+        if len(spaces) > indent or not stripped or (comments and stripped.startswith("#")):
+            continue
+        message = f"this line must be indented by at least {indent + 1} spaces, as it goes on from the block above"
+        return Fault("syntax", match.start(2), message)
+    return None
+
+
+_CONTINUATION = re.compile(r"(?:\r\n?|\n)( *)([^\r\n]*)")
+
+
+def check_comments(text: str, spans: Sequence[Span]) -> Fault | None:
+    """The first ``#`` that begins no comment for want of a blank before it, or character that belongs into quotes."""
+    position = 0
+    for span in [*spans, Span(len(text), len(text), is_quoted=False)]:
+        fault = _check_gap(text, position, span.start)
+        if fault is None and not span.is_quoted:
+            fault = _check_quoted_only(text, span.start, span.end)
+        if fault:
+            return fault
+        position = max(position, span.end)
+    return None
+
+
+def _check_gap(text: str, start: int, end: int) -> Fault | None:
+    # Tokens and comments only. A comment that begins in the gap may reach to its end and no further.
+    position = start
+    while (at := text.find("#", position, end)) >= 0:
+        if at and not text[at - 1].isspace():
+            return Fault("syntax", at, "a comment needs a space before its #")
+        line = _LINE.match(text, at)
+        position = line.end() if line else end
+    return _check_quoted_only(text, start, end)
+
+
+def _check_quoted_only(text: str, start: int, end: int) -> Fault | None:
+    match = _QUOTED_ONLY.search(text, start, end)
+    if match is None:
+        return None
+    code = f"U+{ord(match[0]):04X}"
+    return Fault("syntax", match.start(), f"the character {code} may stand only inside quotes")

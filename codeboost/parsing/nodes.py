@@ -1,0 +1,79 @@
+"""Where each value of a document stands in its text: JSON Pointers to offsets, offsets to lines and columns.
+
+Both readers leave the values to Python's own dicts and lists and keep the places beside them, as small as they can be:
+a scalar is an offset, a container a ``Branch``. So a 1 MiB list of numbers stays far below 100 MB.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import NamedTuple
+
+from codeboost.diagnostics import Position
+
+__all__ = ["Branch", "LineIndex", "Place", "find_place", "join_pointer", "split_lines", "split_pointer"]
+
+
+class Branch(NamedTuple):
+    """A container: where it starts, its children, and for an object where each key stands."""
+
+    offset: int
+    children: list[Place] | dict[str, Place]
+    keys: dict[str, int]
+
+
+Place = int | Branch
+
+# YAML 1.2 and every editor agree on these three; NEL, U+2028 and U+2029 are ordinary characters (plan-rules.md §1).
+_BREAK = re.compile(r"\r\n?|\n")
+
+
+class LineIndex:
+    """Turns offsets of one text into positions: built once, then a binary search each."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(match.end() for match in _BREAK.finditer(text))]
+
+    def find(self, offset: int) -> Position:
+        line = bisect_right(self._starts, offset)
+        return Position(line, offset - self._starts[line - 1] + 1)
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of ``text`` without their breaks, split where ``LineIndex`` counts."""
+    return _BREAK.split(text)
+
+
+def split_pointer(pointer: str) -> list[str]:
+    """The tokens of a JSON Pointer (RFC 6901), decoded; ``""`` has none."""
+    if not pointer:
+        return []
+    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
+
+
+def join_pointer(*tokens: str | int) -> str:
+    """The JSON Pointer of the given tokens, encoded."""
+    return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
+
+
+def find_place(root: Place, pointer: str, *, key: bool = False) -> int | None:
+    """The offset of the value at ``pointer``, or of its key if ``key``; None when there is no such value."""
+    place = root
+    offset = root if isinstance(root, int) else root.offset
+    for token in split_pointer(pointer):
+        if isinstance(place, int):
+            return None
+        if isinstance(place.children, dict):
+            if token not in place.children:
+                return None
+            offset = place.keys[token]
+            place = place.children[token]
+        else:
+            if not token.isdecimal() or int(token) >= len(place.children):
+                return None
+            place = place.children[int(token)]
+            offset = place if isinstance(place, int) else place.offset
+    if key:
+        return offset
+    return place if isinstance(place, int) else place.offset

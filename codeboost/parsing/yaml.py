@@ -1,0 +1,365 @@
+"""One YAML 1.2 document that represents JSON-compatible data (plan-rules.md §1).
+
+libyaml finds the events, quickly; everything that YAML offers beyond JSON is visible there and refused. It reads YAML
+1.1; ``layout`` puts right what that takes otherwise. Faults that need not end the reading are all reported.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from yaml.cyaml import CParser
+from yaml.error import MarkedYAMLError
+from yaml.events import (
+    AliasEvent,
+    CollectionEndEvent,
+    CollectionStartEvent,
+    DocumentStartEvent,
+    MappingStartEvent,
+    ScalarEvent,
+)
+
+from codeboost.parsing import layout
+from codeboost.parsing.fault import MAX_DEPTH, Fault, FaultError
+from codeboost.parsing.layout import Prepared, Span
+from codeboost.parsing.nodes import Branch, Place
+from codeboost.parsing.numbers import JSON_NUMBER, NumberRangeError, read_number
+from codeboost.visible import cut
+
+if TYPE_CHECKING:
+    from yaml.events import NodeEvent
+
+__all__ = ["read_yaml"]
+
+# A broken generator may repeat one fault on every line; more than these help nobody.
+_MOST_FAULTS = 50
+# Bytes read again, in all, because a tab had to be softened.
+_RETRY_BUDGET = 4_194_304
+
+_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+_FOREIGN_WORDS = frozenset({"~", "Null", "NULL", "True", "TRUE", "False", "FALSE", ".nan", ".NaN", ".NAN"})
+# What the core schema reads as a number though JSON spells none so, and the forms of YAML 1.1 (§1, non-json-scalar).
+_FOREIGN_NUMBER = re.compile(
+    r"[-+]?(?:0[xX][0-9a-fA-F]+|0[oO][0-9]+|0[bB][0-9]+|\.(?:inf|Inf|INF)"
+    r"|(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
+)
+_DIGIT_FIRST = re.compile(r"[-+]?[0-9]")
+_MAY_BE_TYPED = frozenset("0123456789+-.~nNtTfF")
+
+
+def read_yaml(text: str) -> tuple[object, Place]:
+    """The value of a YAML document and where its parts stand. FaultError with every fault that was found."""
+    layout.check_directives(text)
+    prepared = layout.prepare(text)
+    budget = _RETRY_BUDGET
+    while True:
+        reader = _Reader(prepared)
+        try:
+            return reader.read()
+        except MarkedYAMLError as error:
+            offset = error.problem_mark.index if error.problem_mark else 0
+            softened = layout.soften_tab(prepared, offset)
+            budget -= offset
+            if softened is None or budget < 0:
+                raise FaultError(*reader.faults, _explain(error, text)) from None
+            prepared = softened
+
+
+class _Frame:
+    """One open container. ``indent`` is the column of the innermost block collection, -1 outside of all."""
+
+    __slots__ = ("branch", "indent", "is_flow", "items", "key", "members")
+
+    def __init__(self, branch: Branch, indent: int, *, is_map: bool, is_flow: bool) -> None:
+        self.branch = branch
+        self.indent = indent
+        self.is_flow = is_flow
+        self.members: dict[str, object] | None = {} if is_map else None
+        self.items: list[object] = []
+        self.key: str | None = None
+
+
+class _Reader:
+    """Turns the events of one document into a value and its places."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self.faults: list[Fault] = []
+        self._prepared = prepared
+        self._parser = CParser(prepared.text)
+        self._stack: list[_Frame] = []
+        self._spans: list[Span] | None = [] if prepared.needs_spans() else None
+        self._flow_start = 0
+
+    def read(self) -> tuple[object, Place]:
+        root: tuple[object, Place] | None = None
+        get_event = self._parser.get_event
+        while (event := get_event()) is not None:
+            if isinstance(event, ScalarEvent):
+                done = self._add_scalar(event)
+            elif isinstance(event, CollectionStartEvent):
+                self._open(event)
+                continue
+            elif isinstance(event, CollectionEndEvent):
+                done = self._close(event.end_mark.index)
+            elif isinstance(event, AliasEvent):
+                self._note("alias", event.start_mark.index, f"the alias *{cut(event.anchor)} is not allowed")
+                done = self._add(None, event.start_mark.index)
+            elif isinstance(event, DocumentStartEvent):
+                if root is not None:
+                    self._end(Fault("multiple-documents", event.start_mark.index, _SECOND_DOCUMENT))
+                continue
+            else:
+                continue
+            root = done or root
+        if root is None:
+            self._end(Fault("empty-value", 0, "the file holds no value; a plan is expected"))
+        self._check_comments()
+        if self.faults:
+            raise FaultError(*self.faults)
+        return root
+
+    # Scalars
+
+    def _add_scalar(self, event: ScalarEvent) -> tuple[object, Place] | None:
+        offset = event.start_mark.index
+        text = event.value
+        is_plain = not event.style
+        if self._prepared.restore:
+            text = text.translate(self._prepared.restore)
+        if self._spans is not None:
+            self._spans.append(Span(offset, event.end_mark.index, is_quoted=event.style in ("'", '"')))
+        if event.anchor is not None or event.tag is not None:
+            self._refuse_properties(event)
+        self._check_scalar_layout(event, is_plain=is_plain)
+        frame = self._stack[-1] if self._stack else None
+        if frame is not None and frame.members is not None and frame.key is None:
+            self._add_key(frame, text, offset, is_plain=is_plain)
+            return None
+        return self._add(self._resolve(text, offset) if is_plain else text, offset)
+
+    def _add_key(self, frame: _Frame, text: str, offset: int, *, is_plain: bool) -> None:
+        frame.key = text
+        if is_plain:
+            if not text:
+                self._note("empty-value", offset, "a key is missing here")
+            elif text == "<<":
+                self._note("merge-key", offset, "the merge key << is not allowed; write its members out")
+            elif text[0] in _MAY_BE_TYPED and _is_typed(text):
+                message = f"the key {cut(text, 60)} is not a string; put it in quotes"
+                self._note("non-string-key", offset, message)
+        first = frame.branch.keys.setdefault(text, offset)
+        if first != offset:
+            message = f"the key {cut(text, 60)!r} stands twice in one mapping"
+            self._note("duplicate-key", offset, message, other=first)
+
+    def _resolve(self, text: str, offset: int) -> object:
+        """The value of a plain scalar (YAML 1.2 core schema, as far as JSON spells the same)."""
+        if not text:
+            message = "a value is missing here; write null, \"\", [] or {} if that is meant"
+            self._note("empty-value", offset, message)
+            return None
+        if text[0] not in _MAY_BE_TYPED:
+            return text
+        if text in _WORDS:
+            return _WORDS[text]
+        if JSON_NUMBER.fullmatch(text):
+            try:
+                return read_number(text)
+            except NumberRangeError as error:
+                self._note("number-range", offset, f"the number {cut(text, 40)}: {error}")
+                return 0
+        if _is_foreign(text):
+            message = f"{cut(text, 40)} is not spelled as JSON spells it"
+            self._note("non-json-scalar", offset, message, hint=_suggest_spelling(text))
+        return text
+
+    # Containers
+
+    def _open(self, event: CollectionStartEvent) -> None:
+        offset = event.start_mark.index
+        if len(self._stack) == MAX_DEPTH:
+            self._end(Fault("too-deep", offset, f"nested more than {MAX_DEPTH} containers deep"))
+        if event.anchor is not None or event.tag is not None:
+            self._refuse_properties(event)
+        is_map = isinstance(event, MappingStartEvent)
+        is_flow = bool(event.flow_style)
+        outer = self._stack[-1] if self._stack else None
+        if self._prepared.softened:
+            self._check_softened(event, is_block=not is_flow)
+        if outer is not None and outer.members is not None and outer.key is None:
+            self._note("non-string-key", offset, "a collection cannot be a key; keys are strings")
+            outer.key = ""
+        indent = outer.indent if outer else -1
+        if not is_flow:
+            indent = event.start_mark.column
+        elif not (outer and outer.is_flow):
+            self._flow_start = offset
+        children: list[Place] | dict[str, Place] = {} if is_map else []
+        self._stack.append(_Frame(Branch(offset, children, {}), indent, is_map=is_map, is_flow=is_flow))
+
+    def _close(self, end: int) -> tuple[object, Place] | None:
+        frame = self._stack.pop()
+        if frame.is_flow and not (self._stack and self._stack[-1].is_flow):
+            self._keep(
+                layout.check_indent(
+                    self._prepared.text, self._flow_start, end, frame.indent, comments=True
+                )
+            )
+        return self._add(frame.items if frame.members is None else frame.members, frame.branch)
+
+    def _add(self, value: object, place: Place) -> tuple[object, Place] | None:
+        """Puts a finished value into its container; gives it back when it is the document itself."""
+        if not self._stack:
+            return value, place
+        frame = self._stack[-1]
+        children = frame.branch.children
+        if frame.members is None:
+            frame.items.append(value)
+            if isinstance(children, list):
+                children.append(place)
+            return None
+        if frame.key is None:
+            # Only an alias comes here: scalars and collections in the place of a key are handled where they begin.
+            frame.key = ""
+            return None
+        frame.members[frame.key] = value
+        if isinstance(children, dict):
+            children[frame.key] = place
+            frame.branch.keys.setdefault(frame.key, place if isinstance(place, int) else place.offset)
+        frame.key = None
+        return None
+
+    # What is refused
+
+    def _refuse_properties(self, event: NodeEvent) -> None:
+        at = event.start_mark.index
+        if event.anchor is not None:
+            self._note("anchor", at, f"the anchor &{cut(event.anchor)} is not allowed")
+        if event.tag is not None:
+            self._note("tag", at, f"the tag {cut(event.tag)} is not allowed; values have the type that JSON gives them")
+
+    def _check_scalar_layout(self, event: ScalarEvent, *, is_plain: bool) -> None:
+        start, end = event.start_mark, event.end_mark
+        frame = self._stack[-1] if self._stack else None
+        if is_plain:
+            if frame is not None and frame.is_flow and event.value == "-":
+                message = "a lone - cannot stand in a flow collection; put it in quotes"
+                self._note("syntax", start.index, message)
+        elif event.style in ("'", '"'):
+            if end.line > start.line and frame is not None:
+                self._keep(
+                    layout.check_indent(
+                        self._prepared.text, start.index, end.index, frame.indent, comments=False
+                    )
+                )
+        elif _GLUED_HEADER_COMMENT.match(self._prepared.text, start.index):
+            self._note("syntax", start.index, "a comment needs a space before its #")
+        if self._prepared.softened:
+            self._check_softened(event, is_block=False)
+
+    def _check_softened(self, event: NodeEvent, *, is_block: bool) -> None:
+        indent = self._stack[-1].indent if self._stack else -1
+        self._keep(
+            layout.check_softened(self._prepared, event.start_mark.index, indent, is_block=is_block)
+        )
+
+    def _check_comments(self) -> None:
+        if self._spans is not None:
+            self._keep(layout.check_comments(self._prepared.original, self._spans))
+
+    def _note(
+        self, reason: str, offset: int, message: str, *, other: int | None = None, hint: str | None = None
+    ) -> None:
+        self._keep(Fault(reason, offset, message, other, hint))
+
+    def _keep(self, fault: Fault | None) -> None:
+        if fault is None:
+            return
+        if len(self.faults) == _MOST_FAULTS:
+            raise FaultError(*self.faults)
+        self.faults.append(fault)
+
+    def _end(self, fault: Fault) -> None:
+        raise FaultError(*self.faults, fault)
+
+
+_SECOND_DOCUMENT = "a second document begins here; a plan is one document"
+_GLUED_HEADER_COMMENT = re.compile(r"[|>][-+0-9]*#")
+
+
+def _is_typed(text: str) -> bool:
+    return text in _WORDS or bool(JSON_NUMBER.fullmatch(text)) or _is_foreign(text)
+
+
+def _is_foreign(text: str) -> bool:
+    """Whether a plain scalar is one of the spellings of plan-rules.md §1, ``non-json-scalar``."""
+    if text in _FOREIGN_WORDS:
+        return True
+    if "_" in text:
+        if not _DIGIT_FIRST.match(text):
+            return False
+        text = text.replace("_", "")
+    return _FOREIGN_NUMBER.fullmatch(text) is not None
+
+
+def _suggest_spelling(text: str) -> str:
+    lower = text.lower()
+    spelled = "null" if text == "~" else lower if lower in _WORDS else None
+    return f"write {spelled}, or put it in quotes if the text is meant" if spelled else "put it in quotes if the text is meant"
+
+
+# What libyaml says, for people
+
+_PROBLEMS = {
+    "mapping values are not allowed in this context": "a colon followed by a space makes a key, and no key may stand "
+    "here; put the text in quotes",
+    "block sequence entries are not allowed in this context": "a list entry (- ) may not begin here",
+    "mapping keys are not allowed in this context": "a key (? ) may not begin here",
+    "could not find expected ':'": "expected a colon after this key",
+    "did not find expected key": "expected a key of the mapping here: the indentation does not fit, or text follows "
+    "a value",
+    "did not find expected '-' indicator": "expected a list entry (- ) here: the indentation does not fit",
+    "did not find expected ',' or ']'": "expected a comma or ] here",
+    "did not find expected ',' or '}'": "expected a comma or } here",
+    "did not find expected node content": "expected a value here",
+    "did not find expected <document start>": "nothing may follow the end of the document",
+    "found unexpected end of stream": "this is never closed",
+    "found unknown escape character": "there is no such escape in double quotes",
+    "found a tab character that violates indentation": "a tab cannot indent; use spaces",
+    "found a tab character where an indentation space is expected": "a tab cannot indent; use spaces",
+}
+_REASONS = {
+    "while scanning a tag": "tag",
+    "while scanning an anchor": "anchor",
+    "while scanning an alias": "alias",
+    "while scanning a directive": "directive",
+}
+_DOCUMENT_END = re.compile(r"^\.\.\.(?:\s|\Z)", re.MULTILINE)
+
+
+def _explain(error: MarkedYAMLError, text: str) -> Fault:
+    mark = error.problem_mark or error.context_mark
+    problem, context = str(error.problem), str(error.context)
+    if problem == "found unexpected end of stream" and error.context_mark:
+        mark = error.context_mark
+    offset = min(mark.index, len(text)) if mark else 0
+    reason = _REASONS.get(context, "tag" if problem == "found undefined tag handle" else "syntax")
+    if reason != "syntax":
+        return Fault(reason, offset, f"no {reason} is allowed here")
+    if problem == "found invalid Unicode character escape code":
+        return Fault("encoding", offset, "this escape stands for no character", hint=_SURROGATE_HINT)
+    if problem == "did not find expected <document start>" and _DOCUMENT_END.search(text, 0, offset):
+        return Fault("multiple-documents", offset, _SECOND_DOCUMENT)
+    if problem == "found character that cannot start any token":
+        return Fault("syntax", offset, _explain_start(text[offset : offset + 1]))
+    return Fault("syntax", offset, _PROBLEMS.get(problem, f"{cut(problem)} {cut(context)}"))
+
+
+_SURROGATE_HINT = "write the character itself, or all of its code as in \\U0001F600"
+
+
+def _explain_start(char: str) -> str:
+    if char == "\t":
+        return "a tab cannot indent; use spaces"
+    return f"a plain text cannot begin with {cut(char)}; put it in quotes"
