@@ -52,7 +52,7 @@ function glyph(status, { named = true, size = 14, x = null, y = null } = {}) {
 /** One task as a line of a list. `aside` is the short remark at its end. */
 function taskRow(task, list, aside = "") {
   return el("li", null,
-    el("a", { class: "row", href: hashFor({ task: task.id }), "data-key": list + ":" + visible(task.id), "data-task": model.ids.indexOf(task.id) },
+    el("a", { class: "row", href: hashFor({ task: task.id }), "data-key": list + ":" + visible(task.id) },
       glyph(task.status),
       el("span", { class: "id" }, visible(task.id, 60)),
       el("span", { class: "title", dir: "auto" }, visible(task.title, 240)),
