@@ -27,6 +27,7 @@ __all__ = [
     "quote_scalar",
     "render_value",
     "rewrite_frontmatter",
+    "split_body",
 ]
 
 Value = str | tuple[str, ...] | None
@@ -147,6 +148,14 @@ def rewrite_frontmatter(
             continue
         rows[found : _skip_back(rows, found, after)] = [_rewrite_row(rows[found], wanted, key in words)]
     return data[:start] + "\n".join(rows).encode() + data[max(close, start - 1) :]
+
+
+def split_body(data: bytes) -> tuple[bytes, bytes]:
+    """The header with its closing line, and the body after it. ``data`` must be what ``parse_frontmatter`` can read."""
+    _, close = _find_header(data)
+    closing = _CLOSING.search(data, close)
+    end = closing.end() if closing else len(data)
+    return data[:end], data[end:]
 
 
 def render_value(value: str | Sequence[str]) -> str:

@@ -14,7 +14,7 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from codeboost.errors import ConflictError, InfrastructureError, InputError
 from codeboost.planr.config import is_inside
 from codeboost.visible import cut
 
-__all__ = ["Writer", "lock_root"]
+__all__ = ["Writer", "lock_root", "replace_file"]
 
 _TEMPORARY = ".planr-write.tmp"
 _WAIT = 60.0
@@ -50,20 +50,17 @@ class Writer:
         InfrastructureError when the disk does not take it. In both cases the old file is untouched.
         """
         target = self._resolve(file)
+
+        def compare() -> None:
+            if self.read(file) != expected:
+                raise ConflictError(
+                    f"{cut(file)} has changed since it was read",
+                    hint="nothing was written; look at it and try again",
+                )
+
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            temporary = target.parent / _TEMPORARY
-            try:
-                _write_temporary(temporary, content, like=target)
-                if self.read(file) != expected:
-                    raise ConflictError(
-                        f"{cut(file)} has changed since it was read",
-                        hint="nothing was written; look at it and try again",
-                    )
-                temporary.replace(target)
-            finally:
-                temporary.unlink(missing_ok=True)
-            _flush_folder(target.parent)
+            replace_file(target, content, compare)
         except OSError as error:
             raise InfrastructureError(f"{cut(file)} cannot be written: {error.strerror}") from error
 
@@ -72,6 +69,18 @@ class Writer:
         if not is_inside(path, self.root):
             raise InputError(f"{cut(file)} leads out of the planning root")
         return Path(os.path.realpath(path))
+
+
+def replace_file(target: Path, content: bytes, compare: Callable[[], None] = lambda: None) -> None:
+    """Put ``content`` at ``target``, whole or not at all. ``compare`` is called just before, and may raise to stop it."""
+    temporary = target.parent / _TEMPORARY
+    try:
+        _write_temporary(temporary, content, like=target)
+        compare()
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _flush_folder(target.parent)
 
 
 @contextmanager

@@ -52,10 +52,20 @@ def parse_status(data: bytes) -> Status | None:
 
 
 def rewrite_task(
-    data: bytes, *, status: Status | None = None, owner: str | None = None, refs: Sequence[str] | None = None
+    data: bytes,
+    *,
+    title: str | None = None,
+    status: Status | None = None,
+    owner: str | None = None,
+    depends: Sequence[str] | None = None,
+    refs: Sequence[str] | None = None,
 ) -> bytes:
     """``data`` with these fields changed and every other byte as it was. ``data`` must be a readable task."""
     changes: dict[str, str | Sequence[str]] = {}
+    if title is not None:
+        changes["title"] = title
+    if depends is not None:
+        changes["depends"] = depends
     if status is not None:
         changes["status"] = status.value
     if owner is not None:

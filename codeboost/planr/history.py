@@ -1,0 +1,242 @@
+"""How the states came about: runs, reconstructed from the history of the task files (planr-contract.md, "Board data").
+
+One ``git log --raw`` over the first parents and one ``git cat-file --batch``. A version that cannot be read is a warning and changes
+nothing: the task keeps the status it had. The work tree's own files are hashed, so that most versions need no reading.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from codeboost.errors import GitError
+from codeboost.planr.model import Finding, Status, natural_key
+from codeboost.planr.taskfile import parse_status
+
+if TYPE_CHECKING:
+    from codeboost.gitrepo import BlobReader, GitRepo, LogEntry
+    from codeboost.planr.workspace import Workspace
+
+__all__ = ["Change", "Head", "History", "Run", "read_history"]
+
+REMOVED = "removed"
+_REGULAR = (0o100644, 0o100755)
+_LINK = 0o120000
+
+
+class Change(NamedTuple):
+    """What a run did to one task. ``before`` is None for a new task, ``after`` is ``removed`` for one that is gone."""
+
+    id: str
+    before: str | None
+    after: str
+
+
+class Run(NamedTuple):
+    """One step of the plan: a commit, or (``commit`` is None) what is not committed yet. ``date`` is ISO 8601.
+
+    The first run is where the story starts: ``initial``, and without changes.
+    """
+
+    commit: str | None
+    date: str
+    subject: str
+    counts: dict[str, int]
+    changes: tuple[Change, ...]
+    initial: bool
+
+
+class Head(NamedTuple):
+    """The commit that the work tree stands on."""
+
+    short: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Runs, oldest first. ``dirty``: something below the tasks or goals folder differs from HEAD."""
+
+    runs: tuple[Run, ...]
+    warnings: tuple[Finding, ...]
+    head: Head | None = None
+    dirty: bool = False
+
+
+def read_history(workspace: Workspace, *, now: str, with_dirty: bool = True) -> History:
+    """The history of a planning root that was loaded with its sources; ``now`` dates the uncommitted run.
+
+    Whatever stands in the way (no repository, no git, a shallow clone, broken objects) is a warning.
+    """
+    # Late: subprocess costs start-up time, and most commands read no history.
+    from codeboost.gitrepo import GitRepo  # noqa: PLC0415
+
+    warnings: list[Finding] = []
+    try:
+        repo = GitRepo.find(workspace.root)
+        if repo is None:
+            warnings.append(Finding("history-no-git", "there is no history: this is no git repository"))
+            return History((), tuple(warnings))
+        if repo.is_shallow():
+            warnings.append(Finding("history-shallow", "the clone is shallow: older history is missing"))
+        return _read(repo, workspace, warnings, now=now, with_dirty=with_dirty)
+    except GitError as error:
+        warnings.append(Finding("history-unreadable", f"the history cannot be read: {error}"))
+        return History((), tuple(warnings))
+
+
+def _read(
+    repo: GitRepo, workspace: Workspace, warnings: list[Finding], *, now: str, with_dirty: bool
+) -> History:
+    head = repo.find_commit("HEAD")
+    tasks = _locate(repo, workspace, workspace.config.tasks_dir)
+    teller = _Teller(workspace, tasks, digest="sha256" if head and len(head) == 64 else "sha1")
+    if head is not None:
+        log = repo.read_log(head, tasks)
+        with repo.read_blobs() as reader:
+            for entry in log:
+                teller.take_commit(entry, reader)
+    teller.take_work_tree(workspace, now)
+    found = (*warnings, *teller.warnings)
+    if head is None or not with_dirty:
+        return History(tuple(teller.runs), found, dirty=bool(workspace.tasks or workspace.goals))
+    goals = _locate(repo, workspace, workspace.config.goals_dir)
+    dirty = _differs(repo, head, (tasks, goals), teller.digest)
+    return History(tuple(teller.runs), found, Head(*repo.describe_commit(head)), dirty)
+
+
+def _locate(repo: GitRepo, workspace: Workspace, folder: str) -> str:
+    """A planning folder as git names it: from the top of the repository, links resolved."""
+    real = os.path.realpath(workspace.root / folder)
+    return os.path.relpath(real, os.path.realpath(repo.top)).replace(os.sep, "/")
+
+
+class _Teller:
+    """Walks from the oldest commit to the work tree, and knows every task's status on the way."""
+
+    def __init__(self, workspace: Workspace, folder: str, *, digest: str) -> None:
+        self.digest = digest
+        self.runs: list[Run] = []
+        self.warnings: list[Finding] = []
+        self._prefix = os.fsencode(folder) + b"/"
+        self._shown = workspace.config.tasks_dir
+        self._states: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
+        self._links: set[str] = set()
+        self._known: dict[str, Status | None] = {
+            _hash_blob(data, digest): workspace.tasks[task_id].status
+            for task_id, data in workspace.sources.items()
+            if task_id in workspace.tasks
+        }
+
+    def take_commit(self, entry: LogEntry, reader: BlobReader) -> None:
+        changes = []
+        for mode, oid, path in entry.files:
+            task_id = self._name_task(path)
+            if task_id is None:
+                continue
+            if mode == _LINK:
+                self._note_link(task_id)
+            if mode not in _REGULAR:
+                changes += self._move(task_id, None)
+                continue
+            status = self._find_status(oid, reader)
+            if status is None:
+                self._warn(
+                    task_id,
+                    f"is unreadable in commit {entry.commit[:10]}: the history goes on without that version",
+                )
+            else:
+                changes += self._move(task_id, status.value)
+        self._add_run(entry.commit, entry.date, entry.subject, changes)
+
+    def take_work_tree(self, workspace: Workspace, now: str) -> None:
+        current = {
+            task.id: task.status.value for task in workspace.tasks.values() if task.id not in self._links
+        }
+        changes = [
+            change
+            for task_id in [*self._states]
+            if task_id not in current
+            for change in self._move(task_id, None)
+        ]
+        for task_id, status in current.items():
+            changes += self._move(task_id, status)
+        self._add_run(None, now, "uncommitted changes", changes)
+
+    def _name_task(self, path: bytes) -> str | None:
+        """The id of the task that a path of the repository holds, or None when it is no task file."""
+        name = path.removeprefix(self._prefix)
+        if not name.endswith(b".md") or b"/" in name or name.startswith(b".") or name == b"README.md":
+            return None
+        return os.fsdecode(name[:-3])
+
+    def _find_status(self, oid: str, reader: BlobReader) -> Status | None:
+        if oid not in self._known:
+            found = reader.read(oid)
+            self._known[oid] = parse_status(found[1]) if found is not None and found[0] == "blob" else None
+        return self._known[oid]
+
+    def _move(self, task_id: str, status: str | None) -> list[Change]:
+        before = self._states.get(task_id)
+        if before == status:
+            return []
+        if before is not None:
+            self._counts[before] -= 1
+            del self._states[task_id]
+        if status is not None:
+            self._counts[status] += 1
+            self._states[task_id] = status
+        return [Change(task_id, before, status or REMOVED)]
+
+    def _add_run(self, commit: str | None, date: str, subject: str, changes: list[Change]) -> None:
+        if not changes:
+            return
+        initial = not self.runs
+        counts = {status.value: self._counts[status.value] for status in Status if self._counts[status.value]}
+        ordered = () if initial else tuple(sorted(changes, key=lambda change: natural_key(change.id)))
+        self.runs.append(Run(commit, date, subject, counts, ordered, initial))
+
+    def _note_link(self, task_id: str) -> None:
+        if task_id not in self._links:
+            self._links.add(task_id)
+            self._warn(task_id, "is a link: its history is not followed")
+
+    def _warn(self, task_id: str, text: str) -> None:
+        self.warnings.append(Finding("history-unreadable", text, f"{self._shown}/{task_id}.md"))
+
+
+def _hash_blob(data: bytes, digest: str) -> str:
+    """The object id that git gives to these bytes."""
+    return hashlib.new(digest, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def _differs(repo: GitRepo, head: str, folders: tuple[str, ...], digest: str) -> bool:
+    """Whether the work tree differs from HEAD below ``folders``.
+
+    Not by ``git status``: for a changed file it would run the filters that the checkout's own configuration names.
+    """
+    if repo.list_untracked(*folders):
+        return True
+    prefixes = tuple(os.fsencode(folder) + b"/" for folder in folders)
+    for entry in repo.list_tree(head):
+        if not entry.path.startswith(prefixes) or entry.is_gitlink:
+            continue
+        path = os.path.join(os.fsencode(repo.top), entry.path)  # noqa: PTH118 - bytes: names need not be text
+        try:
+            data = os.readlink(path) if entry.is_symlink else _read_plain(path)  # noqa: PTH115
+        except OSError:
+            return True
+        # A checkout may have turned LF into CRLF.
+        if entry.oid not in (_hash_blob(data, digest), _hash_blob(data.replace(b"\r\n", b"\n"), digest)):
+            return True
+    return False
+
+
+def _read_plain(path: bytes) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read()
