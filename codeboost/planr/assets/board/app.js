@@ -238,6 +238,9 @@ function showErrors(errors) {
 function draw(data) {
   model = new Model(data);
   filter = readHash();
+  // One width for the ids of every list, so that the titles stand on one line below each other.
+  const longest = model.ids.reduce((most, id) => Math.max(most, id.length), 4);
+  document.documentElement.style.setProperty("--ids", `${Math.min(longest, 14) * 0.655 + 0.3}em`);
   drawMasthead();
   drawNeeds();
   drawReady();

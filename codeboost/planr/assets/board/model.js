@@ -5,6 +5,8 @@ const STATUS_LABELS = {
   "decision": "Decision", "blocked": "Blocked", "review": "Review", "in-progress": "In progress",
   "open": "Open", "done": "Done", "dropped": "Dropped", "removed": "Removed",
 };
+// The order of every list of tasks; within a status comes first what more tasks wait on (planr-contract.md, "CLI").
+const LIST_ORDER = ["blocked", "decision", "in-progress", "review", "open", "done", "dropped"];
 const ACTIVE_GOALS = new Set(["running", "approved", "draft", "review", "legacy"]);
 
 const labelOf = (status) => Object.hasOwn(STATUS_LABELS, status) ? STATUS_LABELS[status] : visible(status, 40);
@@ -47,7 +49,8 @@ const fromReference = (list, reference) => reference.startsWith("@") ? list[Numb
 class Model {
   constructor(data) {
     this.data = data;
-    this.tasks = data.tasks;
+    const rank = (task) => LIST_ORDER.indexOf(task.status);
+    this.tasks = [...data.tasks].sort((one, other) => rank(one) - rank(other) || other.waitingOn.length - one.waitingOn.length);
     this.goals = data.goals;
     this.runs = data.runs;
     this.ids = this.tasks.map((task) => task.id);
@@ -62,7 +65,6 @@ class Model {
     this.texts = null;
   }
 
-  /** Tasks of one status, in the order of the data (what holds up most comes first). */
   withStatus(status) {
     return this.tasks.filter((task) => task.status === status);
   }
@@ -74,7 +76,7 @@ class Model {
   // Lower-casing ten thousand tasks is not needed before the first search.
   get searchTexts() {
     this.texts ??= this.tasks.map((task) => fold(
-      [task.id, task.title, task.track, task.owner ?? "", task.stream ?? "", ...(task.refs ?? []), ...task.goal].join("\n")));
+      [task.id, task.title, task.track, task.owner ?? "", task.stream ?? "", ...refsOf(task), ...task.goal].join("\n")));
     return this.texts;
   }
 
@@ -113,6 +115,12 @@ class Model {
     }
     return [...near].map((id) => this.byId.get(id));
   }
+}
+
+/** What the file says under `refs`, whatever that is, as a list of texts. */
+function refsOf(task) {
+  const { refs } = task;
+  return (Array.isArray(refs) ? refs : refs ? [refs] : []).map((one) => typeof one === "string" ? one : JSON.stringify(one));
 }
 
 function distinct(tasks, key) {

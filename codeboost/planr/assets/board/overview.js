@@ -37,7 +37,7 @@ function drawNeeds() {
     heading("needs-title", "Needs a person", total),
     ...(groups.length ? groups.flatMap(([status, why, tasks]) => [
       el("h3", { class: statusClass(status) }, labelOf(status), el("span", { class: "why" }, why)),
-      el("ul", { class: "rows" }, tasks.slice(0, NEED_ROWS).map((task) => taskRow(task, "needs", remark(task.waitingOn.length, "holds up")))),
+      el("ul", { class: "rows" }, tasks.slice(0, NEED_ROWS).map((task) => taskRow(task, "needs", isSatisfied(task) ? "" : remark(task.waitingOn.length, "holds up")))),
       moreLink(tasks.length - NEED_ROWS, { status }, `All ${number.format(tasks.length)} in ${labelOf(status).toLowerCase()}`),
     ].filter(Boolean)) : [el("p", { class: "empty" }, "Nothing waits for a person.")]));
 }
@@ -76,8 +76,8 @@ function goalRow(goal) {
   return el("li", null, el("a", { class: "row goal", href: hashFor({ goal: goal.name }), "data-key": "goal:" + visible(goal.name) },
     el("span", { class: "title", dir: "auto" }, visible(goal.title || goal.name, 200)),
     el("span", { class: "aside" }, goal.total ? `${number.format(goal.done)} of ${number.format(goal.total)}` : "no scope"),
-    goalBar(goal),
-    el("span", { class: `facts g-${Object.hasOwn({ running: 1, approved: 1 }, goal.state) ? goal.state : "other"}` }, goalFacts(goal))));
+    goal.total ? goalBar(goal) : null,
+    el("span", { class: "facts" }, goalFacts(goal))));
 }
 
 function drawGoals() {

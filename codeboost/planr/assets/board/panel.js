@@ -62,12 +62,12 @@ function taskPanel(task) {
       field("Stream", task.stream && task.stream !== task.owner && visible(task.stream, 200)),
       field("Goals", inLines(goals.map((goal) => el("a", { href: hashFor({ goal: goal.name, task: "", q: "", status: "", track: "", owner: "" }) }, visible(goal.title || goal.name, 200))))),
       field("Unlocks", task.unlocks > 0 && count(task.unlocks, "task")),
-      field("Refs", inLines((task.refs ?? []).slice(0, 50).map(reference))),
+      field("Refs", inLines(refsOf(task).slice(0, 50).map(reference))),
       field("File", visible(task.file, 300))),
     relatives("Waits on", task.depends, "waits", "Nothing."),
     relatives("Waited for by", task.waitingOn, "waited", "Nothing."),
     near.length > 1 ? el("section", null, el("h3", null, "Around it"),
-      drawPicture(near, { name: `Dependencies around ${visible(task.id, 60)}`, focus: task, room: 560, width: 140 })) : null,
+      drawPicture(near, { name: `Dependencies around ${visible(task.id, 60)}`, focus: task, room: 560, width: 148 })) : null,
     historyOf(task),
   ];
 }

@@ -149,12 +149,12 @@ function edgePath(points, size) {
 }
 
 /** A figure with the picture of `tasks`; `focus` is the task it is about, `outside` says who is dashed. */
-function drawPicture(tasks, { name, focus = null, outside = () => false, room = 900, width = 156 } = {}) {
+function drawPicture(tasks, { name, focus = null, outside = () => false, room = 900, width = 168 } = {}) {
   const size = { width, height: 46, columnGap: 36, rowGap: 12, room };
   const shown = tasks.slice(0, PICTURE_LIMIT);
   const layout = layOut(shown, size);
   const pad = 4;
-  const letters = Math.floor((width - 20) / 6.3);
+  const letters = Math.floor((width - 20) / 5.9);
   const drawing = svg("svg", {
     class: "picture", role: "group", "aria-label": name,
     viewBox: `${-pad} ${-pad} ${layout.width + 2 * pad} ${layout.height + 2 * pad}`,
