@@ -17,7 +17,7 @@ from codeboost.visible import escape
 if TYPE_CHECKING:
     from codeboost.diagnostics import Diagnostic
 
-__all__ = ["describe_diagnostic", "emit", "is_terminal", "note", "run_app", "say", "wants_color"]
+__all__ = ["describe_diagnostic", "emit", "is_terminal", "note", "report_bug", "run_app", "say", "wants_color"]
 
 INTERRUPTED = 130
 # A bug of ours exits differently from everything a user can cause (sysexits.h: EX_SOFTWARE).
@@ -119,7 +119,7 @@ def _invoke(app: typer.Typer, program: str, arguments: Sequence[str], *, as_json
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last door: a person gets one line, a maintainer the log
-        return _report_bug(error, program, arguments)
+        return report_bug(error, program, arguments)
     return code if isinstance(code, int) else 0
 
 
@@ -142,7 +142,7 @@ def _describe_failure(kind: str, message: str, hint: str | None) -> dict[str, ob
     return describe_diagnostic(Diagnostic(kind, Severity.ERROR, message, hint=hint))
 
 
-def _report_bug(error: Exception, program: str, arguments: Sequence[str]) -> int:
+def report_bug(error: Exception, program: str, arguments: Sequence[str]) -> int:
     from codeboost import __version__  # noqa: PLC0415
     from codeboost.store.database import find_home  # noqa: PLC0415
 

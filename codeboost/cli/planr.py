@@ -1,0 +1,506 @@
+"""The ``planr`` command line: thin functions over ``codeboost.planr`` (planr-contract.md, "CLI").
+
+A command gives an answer back and only ``main`` writes it, so that ``--json`` is one document on stdout whatever happens, and
+everything that the document does not say is a line on stderr. Exit codes: 0 good, 1 validation errors, 2 usage.
+"""
+
+# ruff: noqa: PLC0415 - a command imports what it needs when it runs, and no other pays for it
+# ruff: noqa: ARG001 - every command takes --json; main looks at it
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from codeboost.errors import CodeboostError, InputError, UsageError
+from codeboost.visible import cut, escape
+
+if TYPE_CHECKING:
+    from codeboost.planr.model import Finding, Goal, Status, Task
+    from codeboost.planr.workspace import Workspace
+
+__all__ = ["app", "main"]
+
+PROGRAM = "planr"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command has to say: lines for people, or one document; what is worth a line on stderr; the exit code."""
+
+    text: str = ""
+    document: object = None
+    errors: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    remarks: Sequence[str] = ()
+    exit_code: int = 0
+
+
+class _ProblemsError(InputError):
+    """The planning files have errors, and half a graph is no answer."""
+
+    def __init__(self, errors: Iterable[Finding], warnings: Iterable[Finding]) -> None:
+        self.errors = [str(finding) for finding in errors]
+        self.warnings = [str(finding) for finding in warnings]
+        super().__init__(f"{len(self.errors)} errors")
+
+
+def _refuse_repeats(command: Any, context: Any, arguments: Sequence[str]) -> None:
+    """Of an option given twice the last would silently win."""
+    seen = set()
+    for parameter in command.make_parser(context).parse_args(args=list(arguments))[2]:
+        if parameter.param_type_name == "option" and parameter.name in seen:
+            context.fail(f"{parameter.opts[0]} is given twice")
+        seen.add(parameter.name)
+
+
+class _Command(TyperCommand):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _refuse_repeats(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+
+class _Group(TyperGroup):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _refuse_repeats(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_Group,
+    rich_markup_mode=None,
+    add_completion=False,
+    help="Tasks and goals in plain Markdown: check them, list them, move them.",
+)
+
+RootOption = Annotated[
+    Path | None,
+    typer.Option("--root", metavar="DIR", help="The planning root. Default: search upwards from here."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    *,
+    root: RootOption = None,
+    as_json: JsonOption = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> Answer | None:
+    context.obj = root
+    if version:
+        from codeboost import __version__
+
+        return Answer(f"planr {__version__}", {"version": __version__})
+    if context.invoked_subcommand is None:
+        raise UsageError("a command is missing", hint="planr --help lists them")
+    return None
+
+
+@app.command(cls=_Command)
+def check(
+    context: typer.Context,
+    *,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors.")] = False,
+    root: RootOption = None,
+    as_json: JsonOption = False,
+) -> Answer:
+    """Validate every task and goal. Writes nothing."""
+    from codeboost.planr.history import read_history
+    from codeboost.planr.workspace import Workspace
+
+    workspace = Workspace.load(_choose_root(context, root), keep_sources=True)
+    errors = [str(finding) for finding in workspace.errors]
+    warnings = [str(finding) for finding in workspace.warnings]
+    if not errors:
+        warnings += [str(finding) for finding in read_history(workspace, now="", with_dirty=False).warnings]
+    failures = errors + warnings if strict else errors
+    text = f"planr: {len(workspace.tasks)} tasks and {len(workspace.goals)} goals are in order"
+    return Answer(
+        "" if failures else text,
+        {"ok": not failures, "errors": failures, "warnings": warnings},
+        errors=failures,
+        warnings=[] if strict else warnings,
+        exit_code=1 if failures else 0,
+    )
+
+
+@app.command("index", cls=_Command, hidden=True)
+def index(
+    context: typer.Context,
+    *,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors.")] = False,
+    root: RootOption = None,
+    as_json: JsonOption = False,
+) -> Answer:
+    """The old name of `check`."""
+    from dataclasses import replace
+
+    answer = check(context, strict=strict, root=root, as_json=as_json)
+    return replace(answer, remarks=["`planr index` is deprecated and writes nothing: use `planr check`"])
+
+
+@app.command("list", cls=_Command)
+def list_tasks(
+    context: typer.Context,
+    *,
+    status: Annotated[str | None, typer.Option("--status", metavar="A,B", help="Only these states.")] = None,
+    track: Annotated[str | None, typer.Option("--track", metavar="TRACK", help="Only this track.")] = None,
+    owner: Annotated[str | None, typer.Option("--owner", metavar="OWNER", help="Only this owner's.")] = None,
+    goal: Annotated[
+        str | None, typer.Option("--goal", metavar="NAME", help="Only this goal's scope.")
+    ] = None,
+    ready: Annotated[bool, typer.Option("--ready", help="Only what can be started.")] = False,
+    root: RootOption = None,
+    as_json: JsonOption = False,
+) -> Answer:
+    """List tasks in the order of the board."""
+    statuses = None if status is None else {_find_status(word.strip()) for word in status.split(",")}
+    workspace = _load(context, root)
+    graph = workspace.graph
+    scope = None if goal is None else set(_find_goal(workspace, goal).scope)
+    chosen = graph.sort_for_board(
+        task
+        for task in workspace.tasks.values()
+        if (statuses is None or task.status in statuses)
+        and (track is None or task.track == track)
+        and (owner is None or task.owner == owner)
+        and (scope is None or task.id in scope)
+        and (not ready or graph.is_ready(task))
+    )
+    if _wants_json(context):
+        return _answer_with(workspace, document=[graph.describe_task(task) for task in chosen])
+    return _answer_with(workspace, text=_draw_tasks(workspace, chosen) or "planr: no task fits")
+
+
+@app.command("next", cls=_Command)
+def find_next(
+    context: typer.Context,
+    *,
+    goal: Annotated[str | None, typer.Option("--goal", metavar="NAME", help="In this goal's scope.")] = None,
+    stream: Annotated[
+        str | None, typer.Option("--stream", metavar="S", help="In this stream's active goals.")
+    ] = None,
+    root: RootOption = None,
+    as_json: JsonOption = False,
+) -> Answer:
+    """What can be worked on now, most unlocking first, and what waits for a person."""
+    if (goal is None) == (stream is None):
+        raise UsageError("next needs either --goal or --stream")
+    workspace = _load(context, root)
+    graph = workspace.graph
+    asked: dict[str, object]
+    if goal is not None:
+        found = _find_goal(workspace, goal)
+        ready, waiting = graph.find_next([found], found.stream)
+        asked = {"goal": found.name}
+    else:
+        ready, waiting = graph.find_next(graph.find_active_goals(stream or ""), stream)
+        asked = {"stream": stream}
+    document = asked | {
+        "ready": [graph.describe_task(task) for task in ready],
+        "waiting": [graph.describe_task(task) for task in waiting],
+    }
+    lines = ["ready:", _draw_tasks(workspace, ready) or "  nothing"]
+    if waiting:
+        lines += ["waiting for a person:", _draw_tasks(workspace, waiting)]
+    return _answer_with(workspace, document=document, text="\n".join(lines))
+
+
+@app.command("set", cls=_Command)
+def set_status(
+    context: typer.Context,
+    task_id: Annotated[str, typer.Argument(metavar="ID", help="The task.")],
+    status: Annotated[str, typer.Argument(metavar="STATUS", help="Its new state.")],
+    *,
+    owner: Annotated[str | None, typer.Option("--owner", metavar="OWNER", help="Who works on it.")] = None,
+    root: RootOption = None,
+    as_json: JsonOption = False,
+) -> Answer:
+    """Set a task's state, and nothing else in its file."""
+    from codeboost.planr.changes import check_name, set_task
+
+    wanted = _find_status(status)
+    check_name(task_id, "task id")
+    _check_text(owner, "--owner")
+    workspace = _load(context, root)
+    if task_id not in workspace.tasks:
+        raise UsageError(f'there is no task "{cut(task_id)}"')
+    change = set_task(workspace.root, task_id, status=wanted, owner=owner)
+    document = {
+        "ok": True,
+        "id": task_id,
+        "from": change.before.status.value,
+        "to": change.after.status.value,
+    }
+    text = f"planr: {escape(task_id)}: {change.before.status} -> {change.after.status}"
+    return _answer_with(workspace.with_task(change.after), document=document, text=text)
+
+
+@app.command("goal", cls=_Command)
+def show_or_set_goal(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The goal.")],
+    state: Annotated[str | None, typer.Argument(metavar="STATE", help="Its new state.")] = None,
+    *,
+    thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Who coordinates it.")] = None,
+    root: RootOption = None,
+    as_json: JsonOption = False,
+) -> Answer:
+    """Show a goal, or set its state."""
+    from codeboost.planr.changes import check_name, set_goal
+    from codeboost.planr.goalfile import ALLOWED_STATES, GOAL_STATES
+
+    wanted = GOAL_STATES.get(state)
+    if state is not None and wanted is None:
+        raise UsageError(f'the state "{cut(state)}" is unknown; allowed: {ALLOWED_STATES}')
+    check_name(name, "goal name")
+    _check_text(thread, "--thread")
+    workspace = _load(context, root)
+    goal = _find_goal(workspace, name)
+    if wanted is not None or thread is not None:
+        goal = set_goal(workspace.root, name, state=wanted, thread=thread).after
+        workspace = workspace.with_goal(goal)
+    described = workspace.graph.describe_goal(goal)
+    return _answer_with(workspace, document=described, text=_draw_goal(described))
+
+
+@app.command("board", cls=_Command)
+def show_board(
+    context: typer.Context,
+    *,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where the page goes.")] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Serve it on this machine, always up to date.")
+    ] = False,
+    port: Annotated[
+        int | None, typer.Option("--port", metavar="N", min=0, max=65535, help="For --serve.")
+    ] = None,
+    root: RootOption = None,
+    as_json: JsonOption = False,
+) -> Answer:
+    """Make the board: one HTML page. With --json, print its data instead."""
+    if port is not None and not serve:
+        raise UsageError("--port needs --serve")
+    if serve and (out is not None or _wants_json(context)):
+        raise UsageError("--serve goes with neither --out nor --json")
+    workspace = _load(context, root, keep_sources=True)
+    if serve:
+        from codeboost.planr.server import DEFAULT_PORT
+        from codeboost.planr.server import serve as serve_board
+
+        gc.enable()
+        return Answer(exit_code=serve_board(workspace.root, DEFAULT_PORT if port is None else port))
+    from codeboost.planr.board import build_board_data, write_board
+
+    data = build_board_data(workspace)
+    if _wants_json(context):
+        return Answer(document=data)
+    from codeboost.planr.page import render_page
+
+    file = out or workspace.root / workspace.config.board_out
+    write_board(file, render_page(data))
+    return Answer(f"planr: the board is in {escape(str(file))}", warnings=data["warnings"])
+
+
+@app.command("init", cls=_Command)
+def make_root(
+    context: typer.Context,
+    *,
+    in_repo: Annotated[
+        bool, typer.Option("--in-repo", help="Inside a code repository: tasks and plans go below .planr/.")
+    ] = False,
+    root: RootOption = None,
+    as_json: JsonOption = False,
+) -> Answer:
+    """Make a planning root here. Never overwrites anything."""
+    from codeboost.planr.scaffold import init
+
+    made = init(_join_roots(context, root) or Path.cwd(), in_repo=in_repo)
+    lines = [f"planr: wrote {escape(path)}" for path in made.written]
+    lines += [f"planr: kept {escape(path)}" for path in made.kept]
+    document = {
+        "ok": True,
+        "root": str(made.root),
+        "written": made.written,
+        "kept": made.kept,
+        "notes": made.notes,
+    }
+    return Answer("\n".join(lines), document, remarks=made.notes)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script."""
+    # These processes live for a moment and make no rubbish to collect; looking for it costs a tenth of the time.
+    gc.disable()
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in (given[: given.index("--")] if "--" in given else given)
+    answer = _run(given)
+    _write(answer, as_json=as_json)
+    sys.exit(answer.exit_code)
+
+
+def _run(arguments: list[str]) -> Answer:
+    try:
+        said = typer.main.get_command(app).main(args=arguments, prog_name=PROGRAM, standalone_mode=False)
+    except _ProblemsError as problems:
+        return _fail(problems.errors, 1, problems.warnings)
+    except CodeboostError as error:
+        message = escape(str(error)) + (f" ({escape(error.hint)})" if error.hint else "")
+        return _fail([message], 2 if isinstance(error, UsageError) else 1)
+    except typer.TyperException as error:
+        return _fail([escape(error.format_message())], 2)
+    except typer.Abort:
+        return Answer(exit_code=130)
+    except Exception as error:  # noqa: BLE001 - the last door: a person gets one line, a maintainer the log
+        from codeboost.cli.console import report_bug
+
+        return Answer(exit_code=report_bug(error, PROGRAM, arguments))
+    return said if isinstance(said, Answer) else Answer(exit_code=said if isinstance(said, int) else 0)
+
+
+def _fail(errors: Sequence[str], exit_code: int, warnings: Sequence[str] = ()) -> Answer:
+    return Answer(
+        document={"ok": False, "errors": errors, "warnings": warnings},
+        errors=errors,
+        warnings=warnings,
+        exit_code=exit_code,
+    )
+
+
+def _write(answer: Answer, *, as_json: bool) -> None:
+    if as_json and answer.document is not None:
+        text = _encode(answer.document)
+        says_all = isinstance(answer.document, dict) and "warnings" in answer.document
+        lines = [] if says_all else [f"warning: {warning}" for warning in answer.warnings]
+    else:
+        text = answer.text
+        label = "" if answer.exit_code == 2 else "error: "
+        lines = [label + error for error in answer.errors]
+        lines += [f"warning: {warning}" for warning in answer.warnings]
+    lines += answer.remarks
+    _put(sys.stdout, f"{text}\n" if text else "")
+    _put(sys.stderr, "".join(f"{PROGRAM}: {line}\n" for line in lines))
+
+
+def _put(stream: Any, text: str) -> None:
+    """Write to a stream whose reader may have left: ``planr list | head`` is no failure."""
+    try:
+        stream.flush()
+        # Bytes: whatever the terminal's encoding is, we write UTF-8.
+        stream.buffer.write(text.encode("utf-8", "backslashreplace"))
+        stream.buffer.flush()
+    except BrokenPipeError:
+        # Point the stream elsewhere, or the interpreter complains about it while it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _encode(document: object) -> str:
+    """JSON in ASCII, so that nothing in it can act on a terminal; a list has one object a line."""
+    if isinstance(document, list) and document:
+        return "[\n" + ",\n".join(map(json.dumps, document)) + "\n]"
+    return json.dumps(document)
+
+
+def _wants_json(context: typer.Context) -> bool:
+    parent = context.parent
+    return bool(context.params.get("as_json") or (parent is not None and parent.params.get("as_json")))
+
+
+def _join_roots(context: typer.Context, root: Path | None) -> Path | None:
+    if root is not None and context.obj is not None:
+        raise UsageError("--root is given twice")
+    return root or context.obj
+
+
+def _choose_root(context: typer.Context, root: Path | None) -> Path:
+    from codeboost.planr.config import find_root
+
+    named = _join_roots(context, root)
+    if named is not None:
+        if not named.is_dir():
+            raise UsageError(f"--root {cut(str(named))} is no folder")
+        return named
+    found = find_root(Path.cwd())
+    if found is None:
+        raise UsageError(
+            "there is no planning root here or above",
+            hint="`planr init` makes one, --root names one elsewhere",
+        )
+    return found
+
+
+def _load(context: typer.Context, root: Path | None, *, keep_sources: bool = False) -> Workspace:
+    from codeboost.planr.workspace import Workspace
+
+    workspace = Workspace.load(_choose_root(context, root), keep_sources=keep_sources)
+    if workspace.errors:
+        raise _ProblemsError(workspace.errors, workspace.warnings)
+    return workspace
+
+
+def _answer_with(workspace: Workspace, *, document: object = None, text: str = "") -> Answer:
+    """An answer that carries what the files are warned about, and fails when a change has broken them."""
+    if workspace.errors:
+        raise _ProblemsError(workspace.errors, workspace.warnings)
+    return Answer(text, document, warnings=[str(finding) for finding in workspace.warnings])
+
+
+def _find_status(word: str) -> Status:
+    from codeboost.planr.taskfile import ALLOWED_STATUSES, STATUSES
+
+    status = STATUSES.get(word)
+    if status is None:
+        raise UsageError(f'the status "{cut(word)}" is unknown; allowed: {ALLOWED_STATUSES}')
+    return status
+
+
+def _find_goal(workspace: Workspace, name: str) -> Goal:
+    goal = workspace.goals.get(name)
+    if goal is None:
+        raise UsageError(f'there is no goal "{cut(name)}"')
+    return goal
+
+
+def _check_text(value: str | None, option: str) -> None:
+    if value is not None and any("\ud800" <= char <= "\udfff" for char in value):
+        raise UsageError(f"{option} is not UTF-8")
+
+
+def _draw_tasks(workspace: Workspace, tasks: Sequence[Task]) -> str:
+    graph = workspace.graph
+    rows = []
+    for task in tasks:
+        waits = graph.open_deps(task) if task.status.value == "open" else ()
+        note = "ready" if graph.is_ready(task) else f"waits for {cut(', '.join(waits), 30)}" if waits else ""
+        rows.append(
+            (
+                cut(task.id, 40),
+                task.status.value,
+                cut(graph.stream(task) or "-", 20),
+                note,
+                cut(task.title, 100),
+            )
+        )
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+    return "\n".join(
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False) if width), row[4]])
+        for row in rows
+    )
+
+
+def _draw_goal(described: dict[str, Any]) -> str:
+    lines = [f"{described['name']}: {described['title']}", f"state {described['state']}"]
+    lines += [f"{key} {described[key]}" for key in ("stream", "budget", "thread") if described[key]]
+    lines.append(f"done {described['done']} of {described['total']}")
+    lines += [f"{key} {', '.join(described[key])}" for key in ("scope", "ready", "waiting") if described[key]]
+    return "\n".join(escape(line) for line in lines)
