@@ -63,6 +63,7 @@ _MAX_ENV_BYTES = 64 << 10
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}")
+_PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,15}")
 _RUNTIME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 T = TypeVar("T")
@@ -108,6 +109,8 @@ class Policy:
     allow: tuple[PolicyEntry, ...]
     digest: str
     present: bool
+    task_prefix: str = "GH"
+    """``[tasks] prefix``: the tasks of issue 412 are named ``GH412-P1`` and so on."""
 
 
 def read_policy(repo: GitRepo, commit: str) -> Policy:
@@ -187,16 +190,19 @@ class _Reader:
         self.faults: list[_Fault] = []
 
     def read(self, document: Mapping[str, Any], digest: str) -> Policy:
-        self._check_keys(document, "", ("sandbox", "setup", "allow"))
+        self._check_keys(document, "", ("sandbox", "setup", "allow", "tasks"))
         sandbox = self._take_table(document, "sandbox")
         setup = self._take_table(document, "setup")
         allow = self._take_table(document, "allow")
+        tasks = self._take_table(document, "tasks")
+        self._check_keys(tasks, "tasks", ("prefix",))
         return Policy(
             self._read_sandbox(sandbox),
             self._read_setup(setup) if "setup" in document else None,
             self._read_allow(allow),
             digest,
             present=True,
+            task_prefix=self._take(tasks, "tasks", "prefix", "GH", _read_prefix),
         )
 
     def _read_sandbox(self, table: Mapping[str, Any]) -> SandboxPolicy:
@@ -348,6 +354,10 @@ def _read_image(value: Any) -> str:
 
 def _read_runtime(value: Any) -> str:
     return _match(_RUNTIME, value, "the name of a runtime, like runsc")
+
+
+def _read_prefix(value: Any) -> str:
+    return _match(_PREFIX, value, "a prefix of task ids: a letter, then letters, digits, - or _, 16 at most")
 
 
 def _match(pattern: re.Pattern[str], value: Any, what: str) -> str:

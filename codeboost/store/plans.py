@@ -17,12 +17,12 @@ __all__ = [
     "approve_plan",
     "bind_checkout",
     "find_checkout",
+    "find_exported_plan",
     "find_latest_plan",
     "find_plan",
-    "find_plan_by_id",
     "find_repository",
+    "list_exports",
     "list_plans",
-    "next_revision",
     "record_export",
     "select_issue",
 ]
@@ -146,7 +146,7 @@ _COLUMNS = (
 _FROM = " FROM plan p LEFT JOIN plan_approval a ON a.plan_id = p.id"
 
 
-def next_revision(store: Store, repository_id: int, issue: int) -> int:
+def _next_revision(store: Store, repository_id: int, issue: int) -> int:
     row = store.connection.execute(
         "SELECT coalesce(max(revision), 0) + 1 AS next FROM plan WHERE repository_id = ? AND issue = ?",
         (repository_id, issue),
@@ -166,7 +166,7 @@ def add_plan(
 ) -> StoredPlan:
     """Store ``plan`` as the next revision of its issue; its own revision number is replaced."""
     with store.transaction() as connection:
-        numbered = with_revision(plan, next_revision(store, repository_id, plan.issue))
+        numbered = with_revision(plan, _next_revision(store, repository_id, plan.issue))
         cursor = connection.execute(
             "INSERT INTO plan (repository_id, issue, revision, sha256, canonical, base_commit, policy_digest,"
             " source, imported_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -200,11 +200,6 @@ def find_plan(store: Store, repository_id: int, issue: int, revision: int) -> St
         "p.repository_id = ? AND p.issue = ? AND p.revision = ?",
         (repository_id, issue, revision),
     )
-    return found[0] if found else None
-
-
-def find_plan_by_id(store: Store, plan_id: int) -> StoredPlan | None:
-    found = _select(store, "p.id = ?", (plan_id,))
     return found[0] if found else None
 
 
@@ -242,7 +237,10 @@ def approve_plan(
 
 
 def record_export(store: Store, repository_id: int, plan_id: int, digests: dict[str, str]) -> None:
-    """Remember what import wrote: planning-root-relative path to SHA-256, to tell a person's edit later."""
+    """Remember what import wrote: planning-root-relative path to SHA-256 of the body, to tell a person's edit later.
+
+    The revision counts as exported from then on.
+    """
     with store.transaction() as connection:
         connection.executemany(
             "INSERT INTO exported_file (repository_id, path, body_sha256, plan_id) VALUES (?, ?, ?, ?)"
@@ -250,6 +248,21 @@ def record_export(store: Store, repository_id: int, plan_id: int, digests: dict[
             " SET body_sha256 = excluded.body_sha256, plan_id = excluded.plan_id",
             [(repository_id, path, digest, plan_id) for path, digest in digests.items()],
         )
+        connection.execute(
+            "INSERT INTO plan_export (plan_id, exported_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            (plan_id, utc_now()),
+        )
+
+
+def find_exported_plan(store: Store, repository_id: int, issue: int) -> StoredPlan | None:
+    """The newest revision whose planning files were written whole, or None."""
+    found = _select(
+        store,
+        "p.repository_id = ? AND p.issue = ? AND p.id IN (SELECT plan_id FROM plan_export)"
+        " ORDER BY p.revision DESC LIMIT 1",
+        (repository_id, issue),
+    )
+    return found[0] if found else None
 
 
 def list_exports(store: Store, repository_id: int) -> dict[str, str]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from codeboost.limits import Limits
@@ -25,21 +23,25 @@ __all__ = [
     "find_attempt",
     "find_last_move",
     "find_passed_attempt",
+    "find_passed_positions",
     "find_run",
     "list_attempts",
     "list_pending_moves",
     "list_runs",
-    "output_folder",
     "settle_move",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class KeptStream:
-    """What is known of one stream: bytes that came, bytes kept, SHA-256 of all that came."""
+    """What is known of one stream: bytes that came, bytes kept, SHA-256 of all that came.
+
+    The kept file holds the first ``head`` bytes, and then the last ``kept - head``: what lies between was counted.
+    """
 
     total: int
     kept: int
+    head: int
     sha256: str
 
 
@@ -69,7 +71,6 @@ class Attempt:
     image_id: str | None = None
     stdout: KeptStream | None = None
     stderr: KeptStream | None = None
-    output_dir: str | None = None
     warnings: tuple[str, ...] = ()
     spec_digest: str | None = None
     reused_from: str | None = None
@@ -188,42 +189,40 @@ def list_runs(store: Store, repository_id: int, issue: int, *, limit: int | None
 
 
 def add_attempt(store: Store, attempt: Attempt) -> None:
-    """Store an attempt the moment it ended."""
-    with store.transaction() as connection:
-        connection.execute(
-            "INSERT INTO attempt (id, run_id, item, position, argv, argv_sha256, approval, verdict, reason,"
-            " exit_code, signal, timed_out, out_of_memory, started_at, ended_at, duration_s, limits,"
-            " limits_in_force, container_id, image_id, stdout, stderr, output_dir, warnings, spec_digest,"
-            " reused_from) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                attempt.id,
-                attempt.run_id,
-                attempt.item,
-                attempt.position,
-                _dump(attempt.argv),
-                attempt.argv_sha256,
-                attempt.approval,
-                attempt.verdict.value,
-                attempt.reason,
-                attempt.exit_code,
-                attempt.signal,
-                attempt.timed_out,
-                attempt.out_of_memory,
-                attempt.started_at,
-                attempt.ended_at,
-                attempt.duration_s,
-                _dump(asdict(attempt.limits)),
-                _dump(dict(attempt.limits_in_force)),
-                attempt.container_id,
-                attempt.image_id,
-                _dump(asdict(attempt.stdout)) if attempt.stdout else None,
-                _dump(asdict(attempt.stderr)) if attempt.stderr else None,
-                attempt.output_dir,
-                _dump(attempt.warnings),
-                attempt.spec_digest,
-                attempt.reused_from,
-            ),
-        )
+    """Store an attempt; call it inside the transaction that also holds what follows from it."""
+    store.connection.execute(
+        "INSERT INTO attempt (id, run_id, item, position, argv, argv_sha256, approval, verdict, reason,"
+        " exit_code, signal, timed_out, out_of_memory, started_at, ended_at, duration_s, limits,"
+        " limits_in_force, container_id, image_id, stdout, stderr, warnings, spec_digest,"
+        " reused_from) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            attempt.id,
+            attempt.run_id,
+            attempt.item,
+            attempt.position,
+            _dump(attempt.argv),
+            attempt.argv_sha256,
+            attempt.approval,
+            attempt.verdict.value,
+            attempt.reason,
+            attempt.exit_code,
+            attempt.signal,
+            attempt.timed_out,
+            attempt.out_of_memory,
+            attempt.started_at,
+            attempt.ended_at,
+            attempt.duration_s,
+            _dump(asdict(attempt.limits)),
+            _dump(dict(attempt.limits_in_force)),
+            attempt.container_id,
+            attempt.image_id,
+            _dump(asdict(attempt.stdout)) if attempt.stdout else None,
+            _dump(asdict(attempt.stderr)) if attempt.stderr else None,
+            _dump(attempt.warnings),
+            attempt.spec_digest,
+            attempt.reused_from,
+        ),
+    )
 
 
 def list_attempts(store: Store, run_id: int) -> list[Attempt]:
@@ -250,13 +249,14 @@ def find_passed_attempt(store: Store, spec_digest: str) -> Attempt | None:
     return _read_attempt(row) if row else None
 
 
-def output_folder(store: Store, run_id: int) -> Path:
-    """Where the output of a run's commands is kept: two files an attempt."""
-    return store.home / "output" / f"run-{run_id}"
-
-
-def remove_output(store: Store, run_id: int) -> None:
-    shutil.rmtree(output_folder(store, run_id), ignore_errors=True)
+def find_passed_positions(store: Store, plan_id: int, tree: str, item: str) -> set[int]:
+    """The positions of an item's commands whose newest attempt on this very tree passed."""
+    rows = store.connection.execute(
+        "SELECT a.position, a.verdict, max(a.rowid) FROM attempt a JOIN run r ON r.id = a.run_id"
+        " WHERE r.plan_id = ? AND r.tree_id = ? AND a.item = ? GROUP BY a.position",
+        (plan_id, tree, item),
+    )
+    return {row["position"] for row in rows if row["verdict"] == Verdict.PASSED.value}
 
 
 # Task moves
@@ -361,7 +361,6 @@ def _read_attempt(row: Any) -> Attempt:
         image_id=row["image_id"],
         stdout=KeptStream(**json.loads(row["stdout"])) if row["stdout"] else None,
         stderr=KeptStream(**json.loads(row["stderr"])) if row["stderr"] else None,
-        output_dir=row["output_dir"],
         warnings=tuple(json.loads(row["warnings"])),
         spec_digest=row["spec_digest"],
         reused_from=row["reused_from"],

@@ -108,7 +108,6 @@ CREATE TABLE attempt (
   image_id TEXT,
   stdout TEXT,
   stderr TEXT,
-  output_dir TEXT,
   warnings TEXT NOT NULL,
   spec_digest TEXT,
   reused_from TEXT REFERENCES attempt (id),
@@ -140,4 +139,10 @@ CREATE TABLE exported_file (
   body_sha256 TEXT NOT NULL,
   plan_id INTEGER NOT NULL REFERENCES plan (id),
   PRIMARY KEY (repository_id, path)
+) STRICT;
+
+-- Which revisions reached the planning files whole: what a kill cut short is done again.
+CREATE TABLE plan_export (
+  plan_id INTEGER PRIMARY KEY REFERENCES plan (id),
+  exported_at TEXT NOT NULL
 ) STRICT;

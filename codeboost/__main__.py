@@ -1,0 +1,25 @@
+"""``python -m codeboost`` and the ``codeboost`` command."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    if arguments == ["--version"]:
+        # The one question that needs nothing else loaded.
+        from codeboost import __version__  # noqa: PLC0415
+
+        sys.stdout.write(f"codeboost {__version__}\n")
+        return
+    from codeboost.cli.app import app  # noqa: PLC0415
+    from codeboost.cli.console import run_app  # noqa: PLC0415
+
+    sys.exit(run_app(app, "codeboost", arguments))
+
+
+if __name__ == "__main__":
+    main()

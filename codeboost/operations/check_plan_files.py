@@ -1,0 +1,67 @@
+"""``codeboost plan check``: plans checked as import checks them, with nothing stored and nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeboost.diagnostics import Diagnostic, has_errors
+from codeboost.errors import UsageError
+from codeboost.gitrepo import GitRepo
+from codeboost.operations.plan_context import make_context
+from codeboost.operations.plan_file import PlanFile, read_plan_file
+from codeboost.operations.project import choose_base
+from codeboost.plan.loader import CheckedPlan, check_plan
+from codeboost.policy import read_policy
+
+__all__ = ["FileCheck", "check_plan_files"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileCheck:
+    """One file and everything that was found; ``base_commit`` is None when it was checked alone."""
+
+    file: PlanFile
+    base_commit: str | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def has_errors(self) -> bool:
+        return has_errors(self.diagnostics)
+
+
+def check_plan_files(
+    paths: Sequence[str], start: Path, *, issue: int | None, base: str | None, use_tree: bool
+) -> list[FileCheck]:
+    """Check every file; inside a checkout (and with ``use_tree``) also against the tree of the base commit.
+
+    Without ``issue`` a plan may be for any. Approvals of the store are not asked, those of the policy at the base are.
+    UsageError when a file cannot be read, or ``base`` is named where there is no checkout.
+    """
+    git = GitRepo.find(start) if use_tree else None
+    if git is None and base is not None:
+        raise UsageError("--base needs a checkout, and the check of its tree")
+    base_commit = _find_base(git, base)
+    results = []
+    for path in paths:
+        file = read_plan_file(path)
+        checked = check_plan(file.data, file.format)
+        if checked.plan is not None and git is not None and base_commit is not None:
+            checked = _check_against(git, base_commit, file, issue or checked.plan.issue)
+        elif checked.plan is not None and issue not in {None, checked.plan.issue}:
+            raise UsageError("--issue needs a checkout, and the check of its tree")
+        results.append(FileCheck(file, base_commit, checked.diagnostics))
+    return results
+
+
+def _find_base(git: GitRepo | None, base: str | None) -> str | None:
+    # A repository without a commit has no tree to check against; naming a base there is an error all the same.
+    if git is None or (base is None and git.find_commit("HEAD") is None):
+        return None
+    return choose_base(git, base)
+
+
+def _check_against(git: GitRepo, base_commit: str, file: PlanFile, issue: int) -> CheckedPlan:
+    approved = [entry.argv for entry in read_policy(git, base_commit).allow]
+    return check_plan(file.data, file.format, make_context(git, base_commit, issue=issue, approved=approved))

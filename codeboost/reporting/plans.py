@@ -1,0 +1,205 @@
+"""Plans, imports and checks for people (text) and programs (plain data). Everything from a plan is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from codeboost.errors import UsageError
+from codeboost.operations.check_plan_files import FileCheck
+from codeboost.operations.export_tasks import Change, TaskChange
+from codeboost.operations.import_plan import ImportResult
+from codeboost.plan.canonical import to_document
+from codeboost.plan.export import render_markdown, render_yaml
+from codeboost.plan.model import CheckType, Plan
+from codeboost.reporting.diagnostics import render_github, render_sarif, render_text, to_json
+from codeboost.store.plans import StoredPlan
+from codeboost.visible import escape
+
+__all__ = [
+    "describe_check",
+    "describe_import",
+    "describe_plan",
+    "describe_plan_row",
+    "render_check",
+    "render_import",
+    "render_plan",
+    "render_plan_list",
+    "render_plan_row",
+]
+
+_WHAT_CHANGED = {
+    Change.NEW: "new",
+    Change.CHANGED: "changed",
+    Change.UNCHANGED: "unchanged",
+    Change.DROPPED: "no longer in the plan",
+}
+
+
+# import
+
+
+def describe_import(result: ImportResult) -> dict[str, Any]:
+    stored = result.stored
+    return {
+        "stored": stored is not None,
+        "plan": describe_plan_row(stored) if stored else None,
+        "base_commit": result.base_commit,
+        "goal": result.goal,
+        "planning_root": str(result.root) if result.root else None,
+        "tasks": [
+            {
+                "id": task.task,
+                "file": task.file,
+                "change": task.change.value,
+                "from": task.before.value if task.before else None,
+                "to": task.after.value,
+                "text_not_written": task.kept_body,
+            }
+            for task in result.tasks
+        ],
+    }
+
+
+def render_import(result: ImportResult) -> str:
+    stored = result.stored
+    assert stored is not None  # noqa: S101 - only a stored plan is rendered
+    stored_as = f"base {stored.base_commit[:12]}, sha256 {stored.sha256[:12]}"
+    lines = [f"Stored revision {stored.revision} of the plan for issue {stored.issue} ({stored_as}).", ""]
+    width = max((len(task.task) for task in result.tasks), default=0)
+    titles = {item.id: item.title for item in stored.plan.items}
+    for task in result.tasks:
+        title = escape(titles.get(task.task.rpartition("-")[2], ""))
+        lines.append(f"  {task.task:<{width}}  {_describe_status(task):<24}  {title}".rstrip())
+    lines.append(f"  goal {result.goal}: draft")
+    for task in result.tasks:
+        if task.kept_body is not None:
+            lines += [
+                "",
+                f"{task.file} was edited by hand, so its text stays. The new text would be:",
+                *(f"  | {escape(line)}" for line in task.kept_body.splitlines()),
+            ]
+    lines += [
+        "",
+        f"Next: codeboost allow approve {stored.issue}   (look at each command)",
+        f"      codeboost plan approve {stored.issue}    (the plan itself)",
+    ]
+    return "\n".join(lines)
+
+
+def _describe_status(task: TaskChange) -> str:
+    moved = "" if task.before in {None, task.after} else f", was {task.before}"
+    return f"{task.after} ({_WHAT_CHANGED[task.change]}{moved})"
+
+
+# check
+
+
+def describe_check(results: Sequence[FileCheck]) -> list[dict[str, Any]]:
+    return [
+        {
+            "file": result.file.name,
+            "ok": not result.has_errors,
+            "base_commit": result.base_commit,
+            "diagnostics": to_json(result.diagnostics),
+        }
+        for result in results
+    ]
+
+
+def render_check(results: Sequence[FileCheck], format_: str, *, color: bool) -> str:
+    """UsageError when ``format_`` is none that there is."""
+    if format_ == "sarif":
+        return render_sarif([(result.file.name, result.diagnostics) for result in results])
+    if format_ == "github":
+        return "".join(render_github(result.file.name, result.diagnostics) for result in results)
+    if format_ != "text":
+        raise UsageError(f"there is no format {escape(format_)!r}: text, json, github or sarif")
+    parts = []
+    for result in results:
+        if result.diagnostics:
+            parts.append(render_text(result.file.name, result.file.data, result.diagnostics, color=color))
+        if not result.has_errors:
+            against = f" against {result.base_commit[:12]}" if result.base_commit else ""
+            parts.append(f"{escape(result.file.name)}: the plan is valid{against}\n")
+    return "".join(parts)
+
+
+# show and list
+
+
+def describe_plan_row(stored: StoredPlan) -> dict[str, Any]:
+    approval = stored.approval
+    return {
+        "issue": stored.issue,
+        "revision": stored.revision,
+        "sha256": stored.sha256,
+        "base_commit": stored.base_commit,
+        "policy_digest": stored.policy_digest,
+        "source": stored.source,
+        "imported_at": stored.imported_at,
+        "approval": None
+        if approval is None
+        else {
+            "approver": approval.approver,
+            "git_identity": approval.git_identity,
+            "approved_at": approval.approved_at,
+            "how": approval.how,
+        },
+    }
+
+
+def describe_plan(stored: StoredPlan) -> dict[str, Any]:
+    return describe_plan_row(stored) | {"plan": to_document(stored.plan)}
+
+
+def render_plan_row(stored: StoredPlan) -> str:
+    approval = stored.approval
+    state = (
+        "not approved"
+        if approval is None
+        else f"approved by {escape(approval.approver)} on {approval.approved_at} ({approval.how})"
+    )
+    return (
+        f"issue {stored.issue} r{stored.revision}: {state};"
+        f" base {stored.base_commit[:12]}, policy {stored.policy_digest[:12]}, sha256 {stored.sha256[:12]}"
+    )
+
+
+def render_plan_list(plans: Sequence[StoredPlan]) -> str:
+    lines = []
+    for stored in plans:
+        lines += [render_plan_row(stored), f"  {escape(stored.plan.summary)}"]
+    return "\n".join(lines)
+
+
+def render_plan(stored: StoredPlan, format_: str) -> str:
+    """UsageError when ``format_`` is none that there is."""
+    if format_ == "json":
+        # The canonical bytes themselves: what the digest is of.
+        return stored.canonical.decode()
+    if format_ == "yaml":
+        return render_yaml(stored.plan)
+    if format_ == "markdown":
+        return render_markdown(stored.plan)
+    if format_ != "text":
+        raise UsageError(f"there is no format {escape(format_)!r}: text, yaml, json or markdown")
+    return f"{render_plan_row(stored)}\n\n{_render_text(stored.plan)}"
+
+
+def _render_text(plan: Plan) -> str:
+    lines = [escape(plan.summary), ""]
+    for item in plan.items:
+        after = f"  (after {', '.join(item.depends_on)})" if item.depends_on else ""
+        lines += [f"{item.id}  {escape(item.title)}{after}", f"    {escape(item.intent)}"]
+        for file in item.files:
+            source = f" from {escape(file.renamed_from)}" if file.renamed_from else ""
+            lines.append(f"    {file.kind:<6} {escape(file.path)}{source}: {escape(file.change)}")
+        for position, check in enumerate(item.acceptance, start=1):
+            mark = "$" if check.type is CheckType.CMD else "?"
+            lines.append(f"    {position}. {mark} {escape(check.text)}")
+        lines.append("")
+    if plan.questions:
+        lines.append("Open questions:")
+        lines += [f"  - {escape(question)}" for question in plan.questions]
+    return "\n".join(lines)

@@ -1,0 +1,58 @@
+"""What commands printed: files beside the database, one a stream, never shown unescaped (design §4)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from codeboost.errors import StoreError
+from codeboost.store.database import Store
+from codeboost.store.runs import KeptStream
+from codeboost.visible import cut
+
+__all__ = ["STREAMS", "find_output", "keep_output", "read_output", "remove_output"]
+
+STREAMS = ("stdout", "stderr")
+
+
+def keep_output(store: Store, run_id: int, attempt_id: str, stream: str, kept: tuple[bytes, bytes]) -> None:
+    """Write one stream's first and last bytes and make them durable. StoreError when the disk is full: then nothing is known."""
+    path = _path(store, run_id, attempt_id, stream)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Whoever may read the store's folder may read this, and nobody else.
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.writelines(kept)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise StoreError(
+            f"output cannot be kept in {cut(str(path.parent), 200)}: {error.strerror}"
+        ) from error
+
+
+def find_output(store: Store, run_id: int, attempt_id: str, stream: str) -> Path | None:
+    """The file that holds a stream's kept bytes, or None when it was pruned or never existed."""
+    path = _path(store, run_id, attempt_id, stream)
+    return path if path.exists() else None
+
+
+def read_output(
+    store: Store, run_id: int, attempt_id: str, stream: str, kept: KeptStream
+) -> tuple[bytes, bytes] | None:
+    """The first and the last bytes that were kept; what lies between was counted and dropped. None when pruned."""
+    path = find_output(store, run_id, attempt_id, stream)
+    if path is None:
+        return None
+    data = path.read_bytes()
+    return data[: kept.head], data[kept.head :]
+
+
+def remove_output(store: Store, run_id: int) -> None:
+    shutil.rmtree(store.home / "output" / f"run-{run_id}", ignore_errors=True)
+
+
+def _path(store: Store, run_id: int, attempt_id: str, stream: str) -> Path:
+    return store.home / "output" / f"run-{run_id}" / f"{attempt_id}.{stream}"
