@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -50,7 +52,8 @@ _FULL_OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 class TreeEntry(NamedTuple):
-    """One leaf of a tree. ``path`` is the bytes that git holds; ``size`` is None for a gitlink."""
+    """One leaf of a tree. ``path`` is the bytes that git holds; ``size`` is None for a gitlink
+    and for a blob that is missing."""
 
     mode: int
     kind: str
@@ -226,7 +229,8 @@ class GitRepo:
                 continue
             head, _, path = record.partition(b"\t")
             words = head.split()
-            size = int(words[3]) if sizes and words[3] != b"-" else None
+            # A blob that the repository does not hold is listed as BAD.
+            size = int(words[3]) if sizes and words[3].isdigit() else None
             entries.append(TreeEntry(int(words[0], 8), words[1].decode(), words[2].decode(), size, path))
         return entries
 
@@ -376,6 +380,21 @@ class GitRepo:
             return self.common_dir / "hooks", True
         return self.top / Path(path).expanduser(), shared is None
 
+    @contextmanager
+    def open_scratch(self) -> Iterator[ScratchRepo]:
+        """A temporary git folder of our own that borrows this repository's objects, and nothing else of it."""
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="codeboost-git-"))
+        except OSError as error:
+            raise GitError(f"no temporary folder can be made in {tempfile.gettempdir()}: {error}") from error
+        try:
+            yield ScratchRepo.make(folder, self.common_dir / "objects", self._read_object_format())
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _read_object_format(self) -> str:
+        return (self.read_config("extensions.objectFormat") or "sha1").lower()
+
     # The door
 
     def run(self, *arguments: str, stdin: bytes | None = None) -> bytes:
@@ -406,6 +425,65 @@ def _read_log(output: bytes) -> Iterator[LogEntry]:
             following = next(fields, b"")
         yield LogEntry(commit.decode(), date.decode(), subject.decode("utf-8", "replace"), files)
         commit = following
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchRepo:
+    """A git folder made by us: its configuration, attributes and references are ours, only objects are borrowed."""
+
+    folder: Path
+
+    @classmethod
+    def make(cls, folder: Path, objects: Path, object_format: str) -> ScratchRepo:
+        if object_format not in ("sha1", "sha256"):
+            raise GitError(f"the repository has an unknown object format: {cut(object_format)}")
+        for name in ("objects/info", "objects/pack", "refs/heads", "info"):
+            (folder / name).mkdir(parents=True)
+        extension = "[extensions]\n\tobjectFormat = sha256\n" if object_format == "sha256" else ""
+        version = 1 if extension else 0
+        config = f"[core]\n\trepositoryFormatVersion = {version}\n\tbare = false\n{extension}"
+        (folder / "config").write_text(config, encoding="utf-8")
+        (folder / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+        (folder / "objects" / "info" / "alternates").write_bytes(os.fsencode(objects) + b"\n")
+        return cls(folder)
+
+    def write_tree(self, entries: Iterable[TreeEntry]) -> str:
+        """The id of a tree with these leaves, made where it is missing."""
+        rows = b"".join(b"%o %s\t%s\0" % (entry.mode, entry.oid.encode(), entry.path) for entry in entries)
+        self.run("update-index", "-z", "--index-info", stdin=rows)
+        return self.run("write-tree").decode().strip()
+
+    def commit_tree(self, tree: str, message: str, moment: int) -> str:
+        """One commit without parents, the same for the same tree: fixed identity, ``moment`` in seconds UTC."""
+        who = {"NAME": "codeboost", "EMAIL": "codeboost@localhost", "DATE": f"@{moment} +0000"}
+        fixed = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
+        return self.run("commit-tree", tree, stdin=message.encode(), extra=fixed).decode().strip()
+
+    def pack(self, commit: str) -> tuple[Path, Path]:
+        """Everything that ``commit`` reaches as one pack and its index; the same bytes for the same objects.
+
+        Objects are packed anew: how the source happened to store them would show in the bytes otherwise.
+        """
+        options = ("--revs", "--threads=1", "--window=0", "--no-reuse-object", "--no-reuse-delta", "--quiet")
+        prefix = self.folder / "objects" / "pack" / "pack"
+        name = self.run(
+            "-c", "pack.compression=1", "pack-objects", *options, str(prefix), stdin=commit.encode() + b"\n"
+        )
+        stem = f"{prefix}-{name.decode().strip()}"
+        return Path(stem + ".pack"), Path(stem + ".idx")
+
+    def run(self, *arguments: str, stdin: bytes | None = None, extra: dict[str, str] | None = None) -> bytes:
+        environment = _make_environment() | {"GIT_DIR": str(self.folder)} | (extra or {})
+        result = _run(self.folder, arguments, stdin=stdin, environment=environment)
+        if result.returncode != 0:
+            raise GitError(f"git failed in {cut(str(self.folder))}: {_find_reason(result.stderr)}")
+        return result.stdout
+
+
+def _find_reason(stderr: bytes) -> str:
+    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+    # The last words are often only that it died; what matters is that nothing fits any more.
+    return cut(next((line for line in lines if "No space left" in line), lines[0]), 200)
 
 
 _URL = re.compile(

@@ -77,6 +77,9 @@ class SetupSpec:
     run: tuple[tuple[str, ...], ...]
     network: bool
     timeout_s: float = 1800.0
+    """For each command."""
+    limits: Limits = field(default_factory=Limits)
+    """All but the timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +191,9 @@ class SweptThing:
 class Executor(Protocol):
     """Where commands run. Every method may raise EngineError (exit code 4); none returns a fault as a result.
 
+    ``take_snapshot`` and ``prepare_setup`` raise InputError (exit code 1) for a commit of which no snapshot may be made:
+    entries named ``.git`` or ``..`` or twice, contents that are missing or do not fit their names.
+
     ``execute`` never raises for what the engine does while a command runs: that is ``Verdict.INFRASTRUCTURE``.
     It is called from several threads at once, and returns soon after ``cancelled`` is set, its container removed.
     """
@@ -199,7 +205,13 @@ class Executor(Protocol):
     ) -> ImageRecord: ...
 
     def prepare_setup(
-        self, spec: SetupSpec, repository: Path, commit: str, image_id: str, owner: Owner
+        self,
+        spec: SetupSpec,
+        repository: Path,
+        commit: str,
+        image_id: str,
+        owner: Owner,
+        cancelled: threading.Event | None = None,
     ) -> SetupOutcome: ...
 
     def take_snapshot(self, spec: SnapshotSpec) -> Snapshot: ...

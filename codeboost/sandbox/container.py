@@ -1,0 +1,344 @@
+"""One command in one container, from create to confirmed removal (design §5.4, §5.5, §7)."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from codeboost.errors import EngineError
+from codeboost.limits import Limits, format_duration, format_size
+from codeboost.sandbox.base import Outcome
+from codeboost.sandbox.client import ConflictError, EngineClient, MissingError
+from codeboost.sandbox.output import OutputKeeper
+from codeboost.sandbox.profile import ContainerSettings, find_differences, make_config
+from codeboost.verdict import Verdict
+from codeboost.visible import cut
+
+__all__ = ["LiveNames", "Run", "describe_limits", "make_name", "remove_container", "run_container"]
+
+TERM_GRACE_S = 5.0
+_LOOK_EVERY_S = 0.5
+_TICK_S = 0.05
+_PATIENCE_S = 30.0
+"""How long the engine may take for what follows at once: an exit after KILL, the end of the output, a removal."""
+_INODE_LIMIT = 1_000_000
+_SLOW_LOOK_S = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What ``run_container`` is asked for. ``prepare`` sees the created container and may say why not to start it."""
+
+    name: str
+    settings: ContainerSettings
+    prepare: Callable[[str], str | None]
+    watch_disk: bool = True
+    keep: Callable[[str], None] | None = None
+    """Called with a container that ended with status 0, before its removal: how a prepared image is committed."""
+
+
+class LiveNames:
+    """The containers that exist now by our doing, for whoever has to remove them in a hurry."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._guard = threading.Lock()
+
+    @contextmanager
+    def hold(self, name: str) -> Iterator[None]:
+        with self._guard:
+            self._names.add(name)
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._names.discard(name)
+
+    def list(self) -> tuple[str, ...]:
+        with self._guard:
+            return tuple(sorted(self._names))
+
+
+def make_name() -> str:
+    """A container's name, chosen before it is created: one whose creation timed out can still be found."""
+    return f"codeboost-{secrets.token_hex(8)}"
+
+
+def run_container(client: EngineClient, run: Run, cancelled: threading.Event) -> Outcome:
+    """Runs to the end and removes the container whatever happens; never raises for what the engine does."""
+    attempt = _Attempt(client, run, cancelled)
+    outcome = Outcome(Verdict.INFRASTRUCTURE, "nothing was started")
+    try:
+        outcome = attempt.go()
+    except EngineError as error:
+        outcome = attempt.fail(str(error))
+    finally:
+        left = attempt.clean()
+    if left is not None:
+        # A result whose container may still run is no result (B01: confirmed gone).
+        outcome = replace(outcome, verdict=Verdict.INFRASTRUCTURE, reason=left)
+    return outcome
+
+
+def remove_container(client: EngineClient, container: str) -> None:
+    """Removes and waits until it is gone. EngineError when it is still there after 30 s."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            client.remove(container)
+        except MissingError:
+            return
+        except ConflictError as error:
+            # Somebody else is removing it already, or it is about to end.
+            if time.monotonic() > deadline:
+                raise EngineError(f"container {container[:12]} cannot be removed: {error}") from error
+            time.sleep(_TICK_S)
+        else:
+            return
+
+
+class _Attempt:
+    def __init__(self, client: EngineClient, run: Run, cancelled: threading.Event) -> None:
+        self._client = client
+        self._run = run
+        self._limits = run.settings.limits
+        self._cancelled = cancelled
+        self._output = OutputKeeper()
+        self._container: str | None = None
+        self._asked = False
+        self._begin: float | None = None
+        self._end: float | None = None
+        self._started: datetime | None = None
+        self._waiter = _Waiter()
+        self._timed_out = False
+        self._stopped_for: Verdict | None = None
+        self._stop_reason = ""
+
+    # The course of an attempt
+
+    def go(self) -> Outcome:
+        if self._cancelled.is_set():
+            return self._make(Verdict.CANCELLED, "cancelled before it started")
+        config = make_config(self._run.settings)
+        # From here on there may be a container, even if the answer never comes.
+        self._asked = True
+        container = self._container = self._client.create(self._run.name, config)
+        differences = find_differences(config, self._client.inspect(container))
+        if differences:
+            return self.fail("the engine made another container than asked for: " + "; ".join(differences))
+        reason = self._run.prepare(container)
+        if reason is not None:
+            return self._make(Verdict.NOT_STARTED, reason)
+        with self._client.attach(container) as stream:
+            drainer = threading.Thread(
+                target=self._drain, args=(stream,), daemon=True, name="codeboost-drain"
+            )
+            drainer.start()
+            self._waiter.begin(self._client, container)
+            self._client.start(container)
+            self._begin, self._started = time.monotonic(), datetime.now(UTC)
+            self._watch(container)
+            self._end = time.monotonic()
+            if self._waiter.done:
+                drainer.join(_PATIENCE_S)
+        return self._conclude(container)
+
+    def _drain(self, stream: Any) -> None:
+        # Whatever breaks the stream leaves the output incomplete, and that is no pass.
+        with suppress(Exception):
+            self._output.drain(stream)
+
+    def _watch(self, container: str) -> None:
+        """Until the program has ended, by itself or by our hand."""
+        begin = time.monotonic()
+        deadline = begin + self._limits.timeout_s
+        look = begin + _LOOK_EVERY_S
+        while not self._waiter.finished.wait(_TICK_S):
+            now = time.monotonic()
+            if now >= deadline:
+                self._timed_out = True
+                self._stop(container, TERM_GRACE_S)
+                return
+            if self._cancelled.is_set():
+                self._stopped_for, self._stop_reason = Verdict.CANCELLED, "cancelled while it ran"
+                self._stop(container, TERM_GRACE_S)
+                return
+            if self._run.watch_disk and now >= look:
+                reason = self._look_at_disk(container)
+                look = time.monotonic() + _LOOK_EVERY_S
+                if reason is not None:
+                    self._stopped_for, self._stop_reason = Verdict.DISK_LIMIT, reason
+                    self._stop(container, 0.0)
+                    return
+
+    def _stop(self, container: str, grace: float) -> None:
+        if grace:
+            self._client.kill(container, "SIGTERM")
+            if self._waiter.finished.wait(grace):
+                return
+        self._client.kill(container, "SIGKILL")
+        self._waiter.finished.wait(_PATIENCE_S)
+
+    def _look_at_disk(self, container: str) -> str | None:
+        begin = time.monotonic()
+        try:
+            used = int(self._client.inspect(container, size=True).get("SizeRw") or 0)
+        except MissingError:
+            return None
+        if used > self._limits.disk_bytes:
+            return self._say_disk(used)
+        # Empty files have no size, but a look at very many files is slow: then they are counted.
+        if time.monotonic() - begin > _SLOW_LOOK_S:
+            with suppress(MissingError):
+                if self._client.count_changes(container, _INODE_LIMIT) > _INODE_LIMIT:
+                    return f"it made more than {_INODE_LIMIT} files"
+        return None
+
+    def _say_disk(self, used: int) -> str:
+        return f"it wrote {format_size(used)}; the disk limit is {format_size(self._limits.disk_bytes)}"
+
+    # The verdict
+
+    def _conclude(self, container: str) -> Outcome:
+        if not self._waiter.finished.is_set():
+            return self.fail("the engine did not confirm that the program ended")
+        status = self._waiter.status
+        if status is None:
+            return self.fail(f"the engine was lost while the program ran: {self._waiter.error}")
+        found = self._client.inspect(container, size=self._run.watch_disk)
+        state: Mapping[str, Any] = found["State"]
+        problem = _find_contradiction(state, status)
+        if problem is not None:
+            return self.fail(problem)
+        oom = bool(state.get("OOMKilled"))
+        used = int(found.get("SizeRw") or 0)
+        verdict, reason = self._judge(status, oom=oom, used=used)
+        if verdict is Verdict.PASSED and self._run.keep is not None:
+            self._run.keep(container)
+        outcome = self._make(verdict, reason)
+        return replace(
+            outcome,
+            exit_code=status,
+            signal=status - 128 if 128 < status <= 128 + 64 else None,
+            out_of_memory=oom,
+            timed_out=self._timed_out,
+        )
+
+    def _judge(self, status: int, *, oom: bool, used: int) -> tuple[Verdict, str]:  # noqa: PLR0911 - a table
+        limits = self._limits
+        if self._timed_out:
+            return Verdict.TIMED_OUT, f"it ran longer than {format_duration(limits.timeout_s)} and was ended"
+        if self._stopped_for is not None:
+            return self._stopped_for, self._stop_reason
+        if oom:
+            return (
+                Verdict.OUT_OF_MEMORY,
+                f"something in it needed more than {format_size(limits.memory_bytes)} of memory",
+            )
+        if self._run.watch_disk and used > limits.disk_bytes:
+            return Verdict.DISK_LIMIT, self._say_disk(used)
+        if not self._output.complete:
+            return Verdict.INFRASTRUCTURE, "the engine lost part of the output"
+        if status == 0:
+            return Verdict.PASSED, "exit status 0"
+        return Verdict.FAILED, _explain_status(status)
+
+    def fail(self, reason: str) -> Outcome:
+        return self._make(Verdict.INFRASTRUCTURE, reason)
+
+    def _make(self, verdict: Verdict, reason: str) -> Outcome:
+        ran = self._begin is not None
+        end = self._end if self._end is not None else time.monotonic()
+        duration = end - self._begin if self._begin is not None else 0.0
+        return Outcome(
+            verdict=verdict,
+            reason=cut(reason, 500),
+            started=self._started,
+            ended=datetime.now(UTC) if ran else None,
+            duration_s=duration,
+            timed_out=self._timed_out,
+            stdout=self._output.stdout.record() if ran else None,
+            stderr=self._output.stderr.record() if ran else None,
+            container_id=self._container,
+        )
+
+    # Afterwards
+
+    def clean(self) -> str | None:
+        """Removes the container; a sentence when that could not be confirmed."""
+        if not self._asked:
+            return None
+        try:
+            # By name: a create that timed out may still have landed.
+            remove_container(self._client, self._container or self._run.name)
+        except EngineError as error:
+            return f"its container could not be removed: {error}"
+        return None
+
+
+class _Waiter:
+    """Waits for the exit over a connection that was open before the start, and so cannot outlive the engine."""
+
+    def __init__(self) -> None:
+        self.finished = threading.Event()
+        self.status: int | None = None
+        self.error = ""
+        self._registered = threading.Event()
+
+    @property
+    def done(self) -> bool:
+        return self.status is not None
+
+    def begin(self, client: EngineClient, container: str) -> None:
+        threading.Thread(
+            target=self._wait, args=(client, container), daemon=True, name="codeboost-wait"
+        ).start()
+        if not self._registered.wait(_PATIENCE_S):
+            raise EngineError("the engine does not answer")
+        if self.error:
+            raise EngineError(self.error)
+
+    def _wait(self, client: EngineClient, container: str) -> None:
+        try:
+            self.status = client.wait(container, self._registered.set)
+        except EngineError as error:
+            self.error = str(error)
+        except Exception as error:  # noqa: BLE001 - a thread that dies silently would look like a program that runs on
+            self.error = f"{type(error).__name__}: {error}"
+        finally:
+            self._registered.set()
+            self.finished.set()
+
+
+def _find_contradiction(state: Mapping[str, Any], status: int) -> str | None:
+    """Where inspect does not confirm what wait said (design §5.5)."""
+    if state.get("Running") or state.get("Status") not in ("exited", "stopped"):
+        return f"the engine says both that the program ended and that it is {cut(str(state.get('Status')))}"
+    if state.get("ExitCode") != status:
+        return f"the engine gave two exit statuses: {status} and {state.get('ExitCode')}"
+    if state.get("Error"):
+        return f"the engine reports an error: {cut(str(state['Error']), 200)}"
+    return None
+
+
+def _explain_status(status: int) -> str:
+    if 128 < status <= 128 + 64:
+        return f"exit status {status} (probably ended by signal {status - 128})"
+    return f"exit status {status}"
+
+
+def describe_limits(limits: Limits, disk: str) -> dict[str, str]:
+    """Each limit as it is in force, for the record of the attempt."""
+    return {
+        "timeout": format_duration(limits.timeout_s),
+        "memory": f"{format_size(limits.memory_bytes)}, no swap",
+        "cpus": f"{limits.cpus:g}",
+        "pids": str(limits.pids),
+        "disk": f"{format_size(limits.disk_bytes)}, {disk}",
+    }

@@ -1,0 +1,108 @@
+"""The engine that answers, what it can do, and the executor on top of it (design §5.4).
+
+Nothing heavy is imported before ``open_executor`` is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from codeboost.errors import EngineError
+from codeboost.sandbox.base import EngineRecord, Executor
+
+if TYPE_CHECKING:
+    from codeboost.sandbox.client import EngineClient
+
+__all__ = ["describe_engine", "open_executor", "refuse_unsafe"]
+
+
+def open_executor(store: str, *, workers: int = 4) -> Executor:
+    """Connects to the engine that docker's own tools would use (DOCKER_HOST, context, TLS) and checks it.
+
+    ``store`` names the store whose containers these are: labels carry it, and ``sweep`` removes nothing of another's.
+    EngineError, exit code 4, in one line that names the address: when no engine answers, or when one lacks what the
+    sandbox cannot do without.
+    """
+    from codeboost.sandbox.client import connect  # noqa: PLC0415 - 110 ms
+    from codeboost.sandbox.executor import DockerExecutor  # noqa: PLC0415
+
+    client = connect(connections=16 + 8 * workers)
+    try:
+        record = describe_engine(client)
+        refuse_unsafe(client.read_info(), record)
+    except BaseException:
+        client.close()
+        raise
+    return DockerExecutor(client, record, store)
+
+
+def describe_engine(client: EngineClient) -> EngineRecord:
+    """One record of what this engine is."""
+    return read_record(client.read_version(), client.read_info(), client.address, client.api_version)
+
+
+def read_record(
+    version: Mapping[str, Any], info: Mapping[str, Any], address: str, api_version: str
+) -> EngineRecord:
+    """The record, from the engine's answers to ``/version`` and ``/info``."""
+    options = _read_options(info.get("SecurityOptions") or [])
+    seccomp = options.get("seccomp")
+    return EngineRecord(
+        name=_find_name(version),
+        version=str(version.get("Version") or info.get("ServerVersion") or "unknown"),
+        api_version=api_version,
+        address=address,
+        cgroup_version=str(info.get("CgroupVersion") or "1"),
+        seccomp=seccomp is not None and seccomp.get("profile", "default") != "unconfined",
+        rootless="rootless" in options,
+        userns="userns" in options,
+        disk="watched",
+        runtimes=tuple(sorted(info.get("Runtimes") or {})),
+        limitations=tuple(_find_limitations(info)),
+    )
+
+
+def refuse_unsafe(info: Mapping[str, Any], record: EngineRecord) -> None:
+    """EngineError when the engine lacks what the sandbox cannot do without: seccomp, a bound on memory and on processes."""
+    missing = [] if record.seccomp else ["seccomp"]
+    missing += [
+        words
+        for key, words in (("MemoryLimit", "a limit on memory"), ("PidsLimit", "a limit on processes"))
+        if info.get(key) is False
+    ]
+    if str(info.get("OSType") or "linux") != "linux":
+        missing.append("Linux containers")
+    if missing:
+        raise EngineError(
+            f"the engine at {record.address} cannot keep commands in: it has no " + ", no ".join(missing),
+            hint="use an engine with its default seccomp profile, on a kernel with memory and pids cgroups",
+        )
+
+
+def _find_name(version: Mapping[str, Any]) -> str:
+    components = version.get("Components") or []
+    first = str(components[0].get("Name") or "") if components else ""
+    return "Docker Engine" if first in ("", "Engine") else first
+
+
+def _find_limitations(info: Mapping[str, Any]) -> list[str]:
+    """What is asked for and cannot be enforced hard, a sentence each; said in every attempt."""
+    lines = ["disk: watched twice a second and once after the end, not a hard quota"]
+    if info.get("SwapLimit") is False:
+        lines.append(
+            "memory: the kernel accounts no swap, so a program may use the host's swap beyond its memory"
+        )
+    if info.get("CpuCfsQuota") is False:
+        lines.append("cpus: the kernel has no CPU quota")
+    return lines
+
+
+def _read_options(options: Sequence[str]) -> dict[str, dict[str, str]]:
+    """``["name=seccomp,profile=default"]`` → ``{"seccomp": {"profile": "default"}}``."""
+    found = {}
+    for option in options:
+        fields = dict(part.partition("=")[::2] for part in option.split(","))
+        name = fields.pop("name", option)
+        found[name] = fields
+    return found

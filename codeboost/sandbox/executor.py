@@ -1,0 +1,169 @@
+"""Runs commands on a container engine: the Executor of ``base``, put together from the parts of this package."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from codeboost.errors import EngineError
+from codeboost.gitrepo import GitRepo
+from codeboost.sandbox.base import (
+    CommandSpec,
+    EngineRecord,
+    ImageRecord,
+    Outcome,
+    Owner,
+    PullPolicy,
+    SetupOutcome,
+    SetupSpec,
+    Snapshot,
+    SnapshotSpec,
+    SweptThing,
+)
+from codeboost.sandbox.client import EngineClient
+from codeboost.sandbox.container import (
+    LiveNames,
+    Run,
+    describe_limits,
+    make_name,
+    remove_container,
+    run_container,
+)
+from codeboost.sandbox.image import find_image
+from codeboost.sandbox.owner import make_labels
+from codeboost.sandbox.profile import WORKSPACE, ContainerSettings, make_environment
+from codeboost.sandbox.program import ContainerFiles, check_program
+from codeboost.sandbox.setup import SetupPlace, prepare_setup
+from codeboost.sandbox.snapshot import FORMAT, take_snapshot
+from codeboost.sandbox.sweep import sweep_containers
+from codeboost.verdict import Verdict
+
+__all__ = ["DockerExecutor"]
+
+# How long past its timeout a container may exist: the grace of TERM, the engine's slowness, the removal.
+_SLACK_S = 300.0
+
+
+class DockerExecutor:
+    """See ``base.Executor``. Safe to call from several threads at once."""
+
+    def __init__(self, client: EngineClient, record: EngineRecord, store: str) -> None:
+        self._client = client
+        self._record = record
+        self._store = store
+        self._images: dict[str, tuple[list[str], str]] = {}
+        self._programs: dict[tuple[str, ...], str | None] = {}
+        self._extras: dict[str, bytes] = {}
+        self._names = LiveNames()
+
+    def describe(self) -> EngineRecord:
+        return self._record
+
+    def find_image(self, reference: str, pull: PullPolicy, progress: Callable[[str], None]) -> ImageRecord:
+        return find_image(self._client, reference, pull, progress)
+
+    def prepare_setup(
+        self,
+        spec: SetupSpec,
+        repository: Path,
+        commit: str,
+        image_id: str,
+        owner: Owner,
+        cancelled: threading.Event | None = None,
+    ) -> SetupOutcome:
+        place = SetupPlace(self._client, self._names, GitRepo.open(repository), commit, image_id, owner)
+        return prepare_setup(place, spec, cancelled or threading.Event())
+
+    def take_snapshot(self, spec: SnapshotSpec) -> Snapshot:
+        repository = GitRepo.open(spec.repository)
+        snapshot, extras = take_snapshot(
+            self._client, repository, spec.commit, spec.image_id, git=spec.git, excluded=spec.excluded
+        )
+        self._extras[snapshot.image_id] = extras
+        return snapshot
+
+    def execute(self, spec: CommandSpec, cancelled: threading.Event) -> Outcome:
+        try:
+            run = self._plan(spec)
+        except EngineError as error:
+            return Outcome(Verdict.INFRASTRUCTURE, str(error))
+        with self._names.hold(run.name):
+            outcome = run_container(self._client, run, cancelled)
+        return replace(outcome, limits_in_force=describe_limits(spec.limits, self._record.disk))
+
+    def digest_spec(self, spec: CommandSpec) -> str:
+        parts = {
+            "argv": spec.argv,
+            "env": dict(spec.env),
+            "format": FORMAT,
+            "limits": asdict(spec.limits),
+            "runtime": spec.runtime,
+            "snapshot": [spec.snapshot.key, spec.snapshot.image_id],
+            "workdir": spec.workdir,
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def sweep(self, store: str, *, dry_run: bool = False) -> Sequence[SweptThing]:
+        return sweep_containers(self._client, store, dry_run=dry_run)
+
+    def close(self) -> None:
+        """Removes what still runs, and leaves the engine."""
+        for name in self._names.list():
+            with suppress(EngineError):
+                remove_container(self._client, name)
+        self._client.close()
+
+    # One command
+
+    def _plan(self, spec: CommandSpec) -> Run:
+        image = spec.snapshot.image_id
+        inherited, architecture = self._read_image(image)
+        environment = make_environment(inherited, spec.env)
+        folder = WORKSPACE if spec.workdir in ("", ".") else f"{WORKSPACE}/{spec.workdir.strip('/')}"
+        labels = make_labels(
+            spec.owner.store, spec.owner.run, spec.attempt, "command", spec.limits.timeout_s + _SLACK_S
+        )
+        settings = ContainerSettings(
+            image=image,
+            argv=spec.argv,
+            limits=spec.limits,
+            labels=labels,
+            environment=environment,
+            folder=folder,
+            runtime=spec.runtime,
+            tmp_inodes=self._record.name == "Docker Engine",
+        )
+        extras = self._extras.get(image, b"")
+
+        def prepare(container: str) -> str | None:
+            if extras:
+                self._client.put_archive(container, WORKSPACE, extras)
+            return self._check_program(container, settings, architecture)
+
+        return Run(name=make_name(), settings=settings, prepare=prepare)
+
+    def _read_image(self, image: str) -> tuple[list[str], str]:
+        """The environment that the image brings, and its architecture."""
+        known = self._images.get(image)
+        if known is None:
+            found = self._client.inspect_image(image)
+            if found is None:
+                raise EngineError(f"the snapshot {image[:19]} is gone from the engine", hint="run again")
+            known = list((found.get("Config") or {}).get("Env") or []), str(found.get("Architecture") or "")
+            self._images[image] = known
+        return known
+
+    def _check_program(self, container: str, settings: ContainerSettings, architecture: str) -> str | None:
+        path = settings.environment["PATH"]
+        key = (settings.image, settings.folder, path, settings.argv[0])
+        if key not in self._programs:
+            files = ContainerFiles(self._client, container)
+            self._programs[key] = check_program(
+                files, settings.argv[0], folder=settings.folder, path=path, architecture=architecture
+            )
+        return self._programs[key]

@@ -1,0 +1,58 @@
+"""The base image: found or pulled once, before anything is scheduled, and used by its immutable id from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from codeboost.errors import EngineError
+from codeboost.sandbox.base import ImageRecord, PullPolicy
+from codeboost.sandbox.client import EngineClient, RefusedError
+from codeboost.visible import cut
+
+__all__ = ["find_image"]
+
+
+def find_image(
+    client: EngineClient, reference: str, pull: PullPolicy, progress: Callable[[str], None]
+) -> ImageRecord:
+    """The image that ``reference`` names. EngineError when it is absent and may not or cannot be pulled."""
+    shown = cut(reference, 200)
+    found = None if pull is PullPolicy.ALWAYS else client.inspect_image(reference)
+    if found is None and pull is PullPolicy.NEVER:
+        raise EngineError(f"the image {shown} is not here, and --pull never forbids to pull it")
+    platform = _find_platform(client.read_version())
+    if found is None:
+        progress(f"pulling {shown} for {platform}")
+        try:
+            client.pull_image(reference, platform)
+        except RefusedError as error:
+            raise EngineError(
+                f"the image {shown} is not here and cannot be pulled: {error}",
+                hint="check its name, or build it and use --pull never",
+            ) from error
+        found = client.inspect_image(reference)
+    if found is None:
+        raise EngineError(f"the image {shown} was pulled and is not here")
+    return _read_record(reference, found)
+
+
+def _read_record(reference: str, found: Mapping[str, Any]) -> ImageRecord:
+    digests = [str(digest).rpartition("@")[2] for digest in found.get("RepoDigests") or []]
+    exact = "@sha256:" in reference or reference.startswith("sha256:")
+    warnings = (
+        ()
+        if exact
+        else (f"{cut(reference, 200)} is a tag, which may name another image tomorrow; a digest is exact",)
+    )
+    return ImageRecord(
+        reference=reference,
+        id=str(found["Id"]),
+        digest=digests[0] if digests else None,
+        platform=f"{found.get('Os', 'linux')}/{found.get('Architecture', 'unknown')}",
+        warnings=warnings,
+    )
+
+
+def _find_platform(version: Mapping[str, Any]) -> str:
+    return f"{version.get('Os') or 'linux'}/{version.get('Arch') or 'amd64'}"

@@ -1,0 +1,38 @@
+"""A lock between processes and threads of one user: what two runs need at once is built once."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from codeboost.errors import EngineError
+
+__all__ = ["hold_lock"]
+
+
+@contextmanager
+def hold_lock(name: str) -> Iterator[None]:
+    """Waits for the lock ``name`` and holds it. Each holder opens the file anew, so threads exclude each other too."""
+    try:
+        handle = os.open(_make_folder() / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise EngineError(f"no lock file can be made in {tempfile.gettempdir()}: {error.strerror}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _make_folder() -> Path:
+    folder = Path(tempfile.gettempdir()) / f"codeboost-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    # A folder that somebody else put there would let them hold our locks, or lead us astray with links.
+    if found.st_uid != os.getuid() or found.st_mode & 0o077 or not folder.is_dir() or folder.is_symlink():
+        raise EngineError(f"{folder} is not a private folder of this user", hint="remove it, and run again")
+    return folder

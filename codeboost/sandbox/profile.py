@@ -1,0 +1,191 @@
+"""How every container is made: the one hardened profile (design §5.4), and the proof that the engine took it.
+
+Engines accept some settings silently and do not apply them (facts), so what was created is inspected and compared
+field by field before anything starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from codeboost.limits import Limits
+
+__all__ = [
+    "HOME",
+    "USER_ID",
+    "WORKSPACE",
+    "ContainerSettings",
+    "find_differences",
+    "make_config",
+    "make_environment",
+    "size_tmp",
+]
+
+USER_ID = 10001
+WORKSPACE = "/workspace"
+HOME = "/home/codeboost"
+_OPEN_FILES = 8192
+_SHM_BYTES = 64 << 20
+_TMP_INODES = 1 << 18
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSettings:
+    """What differs from one container to the next; everything else is the profile."""
+
+    image: str
+    argv: Sequence[str]
+    limits: Limits
+    labels: Mapping[str, str]
+    environment: Mapping[str, str]
+    folder: str = WORKSPACE
+    runtime: str | None = None
+    root: bool = False
+    network: bool = False
+    tmp_inodes: bool = True
+    """podman refuses a bound on the files of a tmpfs."""
+    seccomp: tuple[str, ...] = field(default=())
+
+
+def make_environment(image: Sequence[str], policy: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment of a program: the image's, ours, then the policy's. Nothing of the caller's."""
+    inherited = dict(entry.partition("=")[::2] for entry in image)
+    promised = {"CI": "true", "HOME": HOME, "LANG": "C.UTF-8", "TMPDIR": "/tmp", "TZ": "UTC"}  # noqa: S108
+    return {"PATH": _PATH} | inherited | promised | dict(policy)
+
+
+def size_tmp(limits: Limits) -> int:
+    """Bytes of /tmp. Its pages count as memory, so half of that: full is an ordinary error, not an end by the kernel."""
+    return limits.memory_bytes // 2
+
+
+def make_config(settings: ContainerSettings) -> dict[str, Any]:
+    """The body of the engine's create call."""
+    limits = settings.limits
+    user = "0:0" if settings.root else f"{USER_ID}:{USER_ID}"
+    tmp = f"rw,exec,nosuid,nodev,mode=1777,size={size_tmp(limits)}"
+    return {
+        "Image": settings.image,
+        # Lists, always: a string would be split, an absent entrypoint would be the image's.
+        "Entrypoint": [settings.argv[0]],
+        "Cmd": list(settings.argv[1:]),
+        "Env": [f"{name}={value}" for name, value in sorted(settings.environment.items())],
+        "WorkingDir": settings.folder,
+        "User": user,
+        "Hostname": "codeboost",
+        "Labels": dict(settings.labels),
+        "Healthcheck": {"Test": ["NONE"]},
+        "Tty": False,
+        "OpenStdin": False,
+        "AttachStdin": False,
+        "AttachStdout": True,
+        "AttachStderr": True,
+        "NetworkDisabled": not settings.network,
+        "StopSignal": "SIGTERM",
+        "HostConfig": {
+            "NetworkMode": "bridge" if settings.network else "none",
+            "IpcMode": "private",
+            "CgroupnsMode": "private",
+            "CapDrop": ["ALL"],
+            "CapAdd": [],
+            "SecurityOpt": ["no-new-privileges", *settings.seccomp],
+            "Privileged": False,
+            "ReadonlyRootfs": False,
+            "Binds": [],
+            "Init": True,
+            "AutoRemove": False,
+            "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
+            "LogConfig": {"Type": "none", "Config": {}},
+            "Memory": limits.memory_bytes,
+            "MemorySwap": limits.memory_bytes,
+            "NanoCpus": int(limits.cpus * 1_000_000_000),
+            "PidsLimit": limits.pids,
+            "ShmSize": min(_SHM_BYTES, limits.memory_bytes),
+            "Ulimits": [
+                {"Name": "nofile", "Soft": _OPEN_FILES, "Hard": _OPEN_FILES},
+                {"Name": "core", "Soft": 0, "Hard": 0},
+                {"Name": "fsize", "Soft": limits.disk_bytes, "Hard": limits.disk_bytes},
+            ],
+            "Tmpfs": {"/tmp": tmp + (f",nr_inodes={_TMP_INODES}" if settings.tmp_inodes else "")},  # noqa: S108
+            **({"Runtime": settings.runtime} if settings.runtime else {}),
+        },
+    }
+
+
+def find_differences(asked: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
+    """Where the container differs from what was asked for, a line each; ``made`` is the engine's inspection.
+
+    Also names what nobody asked for: devices, mounts, ports, links, groups, capabilities.
+    """
+    config, host = made.get("Config") or {}, made.get("HostConfig") or {}
+    lines = []
+    for key, value in asked.items():
+        if key in ("HostConfig", "Image", "AttachStdin", "AttachStdout", "AttachStderr"):
+            continue
+        found = config.get(key)
+        if key == "Env":
+            # An engine may add its own marker, never take away or change.
+            missing = sorted(set(value) - set(found or ()))
+            names = {entry.partition("=")[0] for entry in value}
+            doubled = [
+                entry for entry in found or () if entry.partition("=")[0] in names and entry not in value
+            ]
+            lines += [f"Env: {entry!r}" for entry in missing + doubled]
+        elif key == "Labels":
+            lines += [f"Labels: {name}" for name, text in value.items() if (found or {}).get(name) != text]
+        elif _differs(key, value, found):
+            lines.append(f"{key}: asked for {value!r}, got {found!r}")
+    for key, value in asked["HostConfig"].items():
+        if _differs(key, value, host.get(key)):
+            lines.append(f"HostConfig.{key}: asked for {value!r}, got {host.get(key)!r}")
+    lines += [f"HostConfig.{key}: {host[key]!r}" for key in _UNWANTED if host.get(key)]
+    lines += [f"HostConfig.{key}: {host[key]!r}" for key in _NAMESPACES if host.get(key) == "host"]
+    lines += [
+        f"mount: {mount.get('Destination')}"
+        for mount in made.get("Mounts") or ()
+        if mount.get("Type") != "tmpfs"
+    ]
+    for key in ("MaskedPaths", "ReadonlyPaths"):
+        if key in host and not host[key]:
+            lines.append(f"HostConfig.{key}: empty")
+    return lines
+
+
+_UNWANTED = (
+    "Devices",
+    "DeviceRequests",
+    "DeviceCgroupRules",
+    "GroupAdd",
+    "VolumesFrom",
+    "Mounts",
+    "PortBindings",
+    "PublishAllPorts",
+    "Links",
+    "ExtraHosts",
+    "CgroupParent",
+    "Sysctls",
+    "OomKillDisable",
+)
+_NAMESPACES = ("PidMode", "UTSMode", "UsernsMode", "IpcMode", "NetworkMode", "CgroupnsMode")
+
+
+def _differs(key: str, asked: Any, found: Any) -> bool:
+    if key == "Ulimits":
+        return _read_ulimits(asked) != _read_ulimits(found or [])
+    if key == "SecurityOpt":
+        return sorted(asked) != sorted(
+            option.removesuffix("=true").removesuffix(":true") for option in found or []
+        )
+    if key == "NetworkDisabled":
+        # Only the network mode counts where an engine does not know this older switch.
+        return bool(found) and not asked
+    if isinstance(asked, (list, dict)) or asked is False:
+        return (asked or None) != (found or None)
+    return bool(asked != found)
+
+
+def _read_ulimits(limits: Sequence[Mapping[str, Any]]) -> set[tuple[str, int, int]]:
+    return {(str(limit["Name"]), int(limit["Soft"]), int(limit["Hard"])) for limit in limits}

@@ -1,0 +1,207 @@
+"""What a snapshot will hold, decided from git objects alone, before a byte is written (design §5.4).
+
+The tree is checked and its id computed anew from its entries: a checkout whose object files were exchanged under their
+names is found out here, and by the hash of every blob when it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from codeboost.errors import InputError
+from codeboost.gitrepo import GitRepo, TreeEntry
+from codeboost.visible import cut
+
+__all__ = [
+    "SnapshotTree",
+    "digest_inputs",
+    "find_missing",
+    "hash_blob",
+    "hash_tree",
+    "is_git_name",
+    "is_lfs_pointer",
+    "read_tree",
+    "show_paths",
+]
+
+_FOLDER_MODE = 0o040000
+_LFS_START = b"version https://git-lfs.github.com/spec/v1\n"
+_LFS_BYTES = 1024
+_NAMED = 10
+# Code points that HFS+ drops from names: `.g\u200cit` is `.git` there, and a checkout may be made anywhere.
+_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTree:
+    """The leaves to lay out, in git's order, and the folders above them (parents first)."""
+
+    commit: str
+    tree: str
+    """The id of the whole tree of the commit."""
+    content: str
+    """The id of what is laid out: differs from ``tree`` when paths are left out."""
+    entries: tuple[TreeEntry, ...]
+    folders: tuple[bytes, ...]
+
+    @property
+    def submodules(self) -> tuple[bytes, ...]:
+        return tuple(entry.path for entry in self.entries if entry.is_gitlink)
+
+
+def read_tree(
+    repository: GitRepo,
+    commit: str,
+    *,
+    excluded: Iterable[str] = (),
+    only: Iterable[str] | None = None,
+) -> SnapshotTree:
+    """The tree of ``commit`` as a snapshot takes it; InputError when no snapshot may be made of it.
+
+    ``excluded`` are paths (with all below them) that are left out; ``only`` leaves out everything else.
+    """
+    listed = repository.list_tree(commit, sizes=True)
+    tree = repository.find_tree(commit)
+    _refuse_bad_names(listed, commit)
+    missing = [entry.path for entry in listed if entry.kind == "blob" and entry.size is None]
+    if missing:
+        raise InputError(
+            f"the content of {show_paths(missing)} is missing from the repository",
+            hint="a shallow or partial clone holds too little; fetch the whole of the commit",
+        )
+    if hash_tree(listed, len(tree)) != tree:
+        raise InputError(
+            f"the objects of commit {commit[:12]} do not fit their names: the repository's object store is damaged",
+            hint="run `git fsck`, or fetch the repository anew",
+        )
+    entries = [entry for entry in listed if not _is_below(entry.path, excluded)]
+    if only is not None:
+        entries = [entry for entry in entries if _is_below(entry.path, only)]
+    content = tree if len(entries) == len(listed) else hash_tree(entries, len(tree))
+    return SnapshotTree(commit, tree, content, tuple(entries), tuple(_find_folders(entries)))
+
+
+def hash_tree(entries: Sequence[TreeEntry], digits: int = 40) -> str:
+    """The id that git gives to a tree with these leaves; ``digits`` is the length of an id (40 or 64)."""
+    root: dict[bytes, object] = {}
+    for entry in entries:
+        *above, name = entry.path.split(b"/")
+        folder = root
+        for part in above:
+            below = folder.setdefault(part, {})
+            if not isinstance(below, dict):
+                raise InputError(f"the tree has both a file and a folder named {_show(entry.path)}")
+            folder = below
+        folder[name] = entry
+    return _hash_folder(root, digits).hex()
+
+
+def hash_blob(content: Iterable[bytes], size: int, digits: int = 40) -> str:
+    digest = _new_hash(digits)
+    digest.update(b"blob %d\0" % size)
+    for piece in content:
+        digest.update(piece)
+    return str(digest.hexdigest())
+
+
+def _hash_folder(folder: dict[bytes, object], digits: int) -> bytes:
+    rows = []
+    for name, value in folder.items():
+        if isinstance(value, dict):
+            rows.append((name + b"/", _FOLDER_MODE, name, _hash_folder(value, digits)))
+        else:
+            assert isinstance(value, TreeEntry)  # noqa: S101 - nothing else is ever put there
+            rows.append((name, value.mode, name, bytes.fromhex(value.oid)))
+    content = b"".join(b"%o %s\0%s" % (mode, name, oid) for _, mode, name, oid in sorted(rows))
+    digest = _new_hash(digits)
+    digest.update(b"tree %d\0" % len(content))
+    digest.update(content)
+    return bytes(digest.digest())
+
+
+def _new_hash(digits: int) -> hashlib._Hash:
+    return hashlib.sha256() if digits == 64 else hashlib.sha1(usedforsecurity=False)
+
+
+def _refuse_bad_names(entries: Sequence[TreeEntry], commit: str) -> None:
+    seen: set[bytes] = set()
+    folders: set[bytes] = set()
+    for entry in entries:
+        parts = entry.path.split(b"/")
+        for part in parts:
+            if part in (b"", b".", b".."):
+                raise InputError(
+                    f"commit {commit[:12]} has an entry that leads out of the tree: {_show(entry.path)}"
+                )
+            if is_git_name(part):
+                raise InputError(
+                    f"commit {commit[:12]} has an entry named like git's own folder: {_show(entry.path)}"
+                )
+        if entry.path in seen:
+            raise InputError(f"commit {commit[:12]} has two entries with one name: {_show(entry.path)}")
+        seen.add(entry.path)
+        folders.update(b"/".join(parts[:depth]) for depth in range(1, len(parts)))
+    both = seen & folders
+    if both:
+        raise InputError(f"commit {commit[:12]} has two entries with one name: {_show(min(both))}")
+
+
+def is_git_name(name: bytes) -> bool:
+    """Whether some file system would take ``name`` for ``.git``: other case, short name, ignored characters."""
+    if name in (b".git", b".GIT"):
+        return True
+    # Nearly every name ends here.
+    if name[:1] not in (b".", b"g", b"G", b"\xe2", b"\xef"):
+        return False
+    text = _IGNORED.sub("", name.decode("utf-8", "replace")).split(":")[0].rstrip(". ").lower()
+    return text in (".git", "git~1")
+
+
+def digest_inputs(tree: SnapshotTree) -> str:
+    """SHA-256 over names, modes and contents: what a person approves when she approves exactly these inputs."""
+    digest = hashlib.sha256()
+    for entry in tree.entries:
+        digest.update(b"%o %s %s\0" % (entry.mode, entry.oid.encode(), entry.path))
+    return digest.hexdigest()
+
+
+def find_missing(tree: SnapshotTree, wanted: Iterable[str]) -> tuple[str, ...]:
+    """Those of ``wanted`` (files or folders) of which the tree has nothing."""
+    return tuple(
+        place for place in wanted if not any(_is_below(entry.path, (place,)) for entry in tree.entries)
+    )
+
+
+def _is_below(path: bytes, places: Iterable[str]) -> bool:
+    for place in places:
+        wanted = place.encode("utf-8", "surrogateescape").strip(b"/")
+        if wanted in (b"", b".") or path == wanted or path.startswith(wanted + b"/"):
+            return True
+    return False
+
+
+def _find_folders(entries: Iterable[TreeEntry]) -> list[bytes]:
+    folders: set[bytes] = set()
+    for entry in entries:
+        end = entry.path.rfind(b"/")
+        while end > 0 and entry.path[:end] not in folders:
+            folders.add(entry.path[:end])
+            end = entry.path.rfind(b"/", 0, end)
+    return sorted(folders)
+
+
+def is_lfs_pointer(content: bytes) -> bool:
+    return len(content) < _LFS_BYTES and content.startswith(_LFS_START)
+
+
+def show_paths(paths: Sequence[bytes]) -> str:
+    """The first few of ``paths``, safe to look at, and how many more there are."""
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return ", ".join(_show(path) for path in paths[:_NAMED]) + more
+
+
+def _show(path: bytes) -> str:
+    return cut(path.decode("utf-8", "replace"), 200)
