@@ -188,12 +188,17 @@ def _judge_code(argv: Sequence[str]) -> Iterator[str]:
         ):
             yield f"{cut(argument)} takes code as text and runs it in a shell: read that text as a program"
         option = _INTERPRETERS.get(re.sub(r"[\d.]+$", "", name))
-        if option and any(re.fullmatch(option, word) for word in rest[:4]):
+        if option and any(re.fullmatch(option, word) for word in _list_options(rest)):
             yield f"{cut(argument)} takes code as text and runs it: read that text as a program"
         if position == 0 and name in ("awk", "gawk", "mawk", "nawk", "sed") and rest:
             yield f"{cut(argument)} takes a program as text: it can write files and run commands"
         if position == 0 and name == "find" and {"-exec", "-execdir", "-ok", "-delete"} & set(rest):
             yield "find runs a command or deletes files"
+
+
+def _list_options(rest: Sequence[str]) -> Sequence[str]:
+    """The few words after an interpreter that are its own: what follows -m belongs to the module."""
+    return rest[: rest.index("-m")][:4] if "-m" in rest else rest[:4]
 
 
 def _judge_operators(argv: Sequence[str]) -> Iterator[str]:

@@ -32,11 +32,15 @@ POLICY_ENTRY = f"policy:{POLICY_FILE}"
 
 @dataclass(frozen=True, slots=True)
 class GateEntry:
-    """One approved command and where that is written: ``store:17``, or ``policy:codeboost.toml``."""
+    """One approved command and where that is written: ``store:17``, or ``policy:codeboost.toml``.
+
+    ``approval`` is None when review approved it.
+    """
 
     name: str
     argv: Argv
     pins: tuple[Pin, ...]
+    approval: Approval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,9 @@ def _make_gate(
         # Review approved what the repository held then: the base commit's content.
         pins = _pin_reviewed(base, allowed.argv, policy.sandbox.workdir)
         entries.append(GateEntry(POLICY_ENTRY, allowed.argv, pins))
-    entries += [GateEntry(f"store:{approval.id}", approval.argv, approval.pins) for approval in approvals]
+    entries += [
+        GateEntry(f"store:{approval.id}", approval.argv, approval.pins, approval) for approval in approvals
+    ]
     # Stable: entries of one argv stay in the order they were approved.
     entries.sort(key=lambda entry: entry.argv)
     return Gate(repo, policy.sandbox.workdir, head, tuple(entries), _trees={base_commit: base})

@@ -16,11 +16,13 @@ from codeboost.gitrepo import GitRepo, TreeEntry
 from codeboost.store.approval_log import Pin
 from codeboost.visible import cut
 
-__all__ = ["PinChange", "PinnedTree", "compare_pins"]
+__all__ = ["FileDifference", "PinChange", "PinnedTree", "compare_pins", "find_differences"]
 
 _WORKSPACE = "workspace"
 # As many links as Linux follows before it gives up (ELOOP).
 _MAX_LINKS = 40
+# No link on Linux says more (PATH_MAX); such a blob is made by hand and cannot be checked out.
+_PATH_MAX = 4096
 # Here a path of the image can lead anywhere, into the tree too (/proc/self/cwd/…).
 _BACK_DOORS = frozenset({"proc", "dev"})
 
@@ -31,6 +33,18 @@ class PinChange(NamedTuple):
     path: str
     approved: str | None
     found: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileDifference:
+    """A pinned path in two trees; ``before`` and ``after`` are its content, None where there is nothing to read.
+
+    Of a folder, the content is the list of its files with their object ids.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes | None
 
 
 @dataclass(slots=True)
@@ -70,8 +84,14 @@ class PinnedTree:
         usable = entry is not None and (entry.kind == "blob" or (folders and entry.kind == "tree"))
         return entry.oid if entry is not None and usable else None
 
-    def read_blob(self, oid: str) -> bytes:
-        return self.repo.run("cat-file", "blob", oid)
+    def read_content(self, path: str) -> bytes | None:
+        """What a person can look at to see what is pinned there."""
+        entry = self._find(path)
+        if entry is None or entry.is_gitlink:
+            return None
+        if entry.kind == "tree":
+            return self.repo.run("ls-tree", "-r", "--full-tree", entry.oid)
+        return self.repo.run("cat-file", "blob", entry.oid)
 
     def _follow(self, start: str, path: str, *, folders: bool = False) -> list[tuple[str, str | None]]:
         """Walk ``path`` from ``start`` as the kernel would; the answer is every link met, and the end, if in the tree."""
@@ -102,7 +122,9 @@ class PinnedTree:
             links += 1
             if links > _MAX_LINKS:
                 return met
-            target = os.fsdecode(self.read_blob(entry.oid))
+            if int(self.repo.run("cat-file", "-s", entry.oid)) > _PATH_MAX:
+                return met
+            target = os.fsdecode(self.repo.run("cat-file", "blob", entry.oid))
             place = [] if target.startswith("/") else place[:-1]
             todo = _split(target) + todo
         if place[:1] == [_WORKSPACE] and len(place) > 1:
@@ -128,6 +150,15 @@ def compare_pins(pins: Iterable[Pin], program: Sequence[Pin], tree: PinnedTree) 
     ]
     asked = (PinChange(pin.path, pin.oid, tree.find_oid(pin.path, folders=True)) for pin in pins if pin.asked)
     return (*changes, *(change for change in asked if change.approved != change.found))
+
+
+def find_differences(pins: Iterable[Pin], base: PinnedTree, tree: PinnedTree) -> tuple[FileDifference, ...]:
+    """The pinned paths that ``tree`` holds otherwise than ``base``: what a person has to look at."""
+    return tuple(
+        FileDifference(pin.path, base.read_content(pin.path), tree.read_content(pin.path))
+        for pin in pins
+        if base.find_oid(pin.path, folders=True) != tree.find_oid(pin.path, folders=True)
+    )
 
 
 def _split(path: str) -> list[str]:
