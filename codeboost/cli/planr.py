@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from codeboost.planr.model import Finding, Goal, Status, Task
     from codeboost.planr.workspace import Workspace
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run"]
 
 PROGRAM = "planr"
 
@@ -338,18 +338,22 @@ def make_root(
     return Answer("\n".join(lines), document, remarks=made.notes)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """The console script."""
     # These processes live for a moment and make no rubbish to collect; looking for it costs a tenth of the time.
     gc.disable()
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = "--json" in (given[: given.index("--")] if "--" in given else given)
-    answer = _run(given)
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line, write its answer to stdout and stderr, and give its exit code."""
+    as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    answer = _invoke(arguments)
     _write(answer, as_json=as_json)
-    sys.exit(answer.exit_code)
+    return answer.exit_code
 
 
-def _run(arguments: list[str]) -> Answer:
+def _invoke(arguments: list[str]) -> Answer:
     try:
         said = typer.main.get_command(app).main(args=arguments, prog_name=PROGRAM, standalone_mode=False)
     except _ProblemsError as problems:
@@ -504,3 +508,7 @@ def _draw_goal(described: dict[str, Any]) -> str:
     lines.append(f"done {described['done']} of {described['total']}")
     lines += [f"{key} {', '.join(described[key])}" for key in ("scope", "ready", "waiting") if described[key]]
     return "\n".join(escape(line) for line in lines)
+
+
+if __name__ == "__main__":
+    main()
