@@ -36,7 +36,9 @@ def read_json(data: bytes, text: str) -> object:
         return _read_quickly(data, text)
     except (_QuickNoError, ValueError):
         _Walker(text).walk()
-    raise AssertionError("the two JSON readers disagree")  # pragma: no cover - held together by a property test
+    raise AssertionError(
+        "the two JSON readers disagree"
+    )  # pragma: no cover - held together by a property test
 
 
 def locate_json(text: str) -> Place:
@@ -207,7 +209,11 @@ class _Walker:
         value: str = json.loads(token.text)
         if _LONE_SURROGATE.search(value):
             raise FaultError(
-                Fault("encoding", token.offset, f"a lone surrogate escape stands for no character: {cut(token.text)}")
+                Fault(
+                    "encoding",
+                    token.offset,
+                    f"a lone surrogate escape stands for no character: {cut(token.text)}",
+                )
             )
         return value
 
@@ -253,9 +259,13 @@ class _Walker:
             return Fault("syntax", offset, "this string is never closed")
         char = self._text[position]
         if char == "\\":
-            return Fault("syntax", position, f"{cut(self._text[position : position + 2])} is no escape of JSON")
+            return Fault(
+                "syntax", position, f"{cut(self._text[position : position + 2])} is no escape of JSON"
+            )
         return Fault(
-            "syntax", position, f"the control character {_name_char(char)} must be written as an escape in a string"
+            "syntax",
+            position,
+            f"the control character {_name_char(char)} must be written as an escape in a string",
         )
 
 

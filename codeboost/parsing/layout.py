@@ -22,7 +22,16 @@ from yaml.tokens import (
 
 from codeboost.parsing.fault import Fault, FaultError
 
-__all__ = ["Prepared", "Span", "check_comments", "check_directives", "check_indent", "check_softened", "prepare", "soften_tab"]
+__all__ = [
+    "Prepared",
+    "Span",
+    "check_comments",
+    "check_directives",
+    "check_indent",
+    "check_softened",
+    "prepare",
+    "soften_tab",
+]
 
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 # c-printable, and a line break for YAML 1.1 only.
@@ -90,9 +99,13 @@ def prepare(text: str) -> Prepared:
 
 def _refuse_control(text: str, offset: int) -> Fault:
     if "\0" in text[:4]:
-        return Fault("encoding", 0, "the file is not UTF-8", hint="it looks like UTF-16 or UTF-32: save it as UTF-8")
+        return Fault(
+            "encoding", 0, "the file is not UTF-8", hint="it looks like UTF-16 or UTF-32: save it as UTF-8"
+        )
     code = f"U+{ord(text[offset]):04X}"
-    return Fault("syntax", offset, f"YAML allows no control character {code}; in double quotes write it as an escape")
+    return Fault(
+        "syntax", offset, f"YAML allows no control character {code}; in double quotes write it as an escape"
+    )
 
 
 def _find_flow_starts(text: str) -> Iterator[int]:
@@ -110,7 +123,12 @@ def _find_flow_starts(text: str) -> Iterator[int]:
                 at = token.start_mark.index
                 if isinstance(token, (ValueToken, KeyToken)) and text[at : at + 1] in (":", "?"):
                     following = text[at + 1 : at + 2]
-                    if following and not following.isspace() and following not in ",[]{}" and isinstance(previous, opening):
+                    if (
+                        following
+                        and not following.isspace()
+                        and following not in ",[]{}"
+                        and isinstance(previous, opening)
+                    ):
                         found = at
                         break
                 previous = token
@@ -152,7 +170,7 @@ def soften_tab(prepared: Prepared, offset: int) -> Prepared | None:
     blank = _BLANK_LINES.match(text, start)
     if not before.strip(" \t") and blank and blank.end() > offset:
         end = blank.end()
-    elif before.startswith(" ") and not before.strip(" \t") or _AFTER_INDICATOR.fullmatch(before):
+    elif (before.startswith(" ") and not before.strip(" \t")) or _AFTER_INDICATOR.fullmatch(before):
         end = offset + 1
     else:
         return None
@@ -187,7 +205,9 @@ def check_indent(text: str, start: int, end: int, indent: int, *, comments: bool
         stripped = rest.strip(" \t")
         if len(spaces) > indent or not stripped or (comments and stripped.startswith("#")):
             continue
-        message = f"this line must be indented by at least {indent + 1} spaces, as it goes on from the block above"
+        message = (
+            f"this line must be indented by at least {indent + 1} spaces, as it goes on from the block above"
+        )
         return Fault("syntax", match.start(2), message)
     return None
 

@@ -38,7 +38,9 @@ def read_number(text: str) -> int | float:
     exponent = _read_exponent(exponent_text) - len(fraction) + len(mantissa) - len(digits)
     if exponent >= 0:
         if len(digits) + exponent > _SAFE_DIGITS or int(digits) * 10**exponent > MAX_SAFE_INTEGER:
-            raise NumberRangeError("integers go from -(2^53 - 1) to 2^53 - 1, so that a double holds them exactly")
+            raise NumberRangeError(
+                "integers go from -(2^53 - 1) to 2^53 - 1, so that a double holds them exactly"
+            )
         number = int(digits) * 10**exponent
         return -number if sign else number
     if len(digits) > _DECISIVE_DIGITS:
@@ -46,7 +48,9 @@ def read_number(text: str) -> int | float:
         digits = digits[:_DECISIVE_DIGITS] + "1"
     value = float(f"{sign}{digits}e{exponent}")
     if not math.isfinite(value) or value.is_integer():
-        raise NumberRangeError("it is not whole, and the nearest double is: it cannot be kept as it is written")
+        raise NumberRangeError(
+            "it is not whole, and the nearest double is: it cannot be kept as it is written"
+        )
     return value
 
 

@@ -76,7 +76,9 @@ def _read_json(data: bytes, text: str) -> Source:
 
     if text.startswith("\ufeff"):
         raise FaultError(
-            Fault("encoding", 0, "the file begins with a byte order mark", hint="save it as UTF-8 without one")
+            Fault(
+                "encoding", 0, "the file begins with a byte order mark", hint="save it as UTF-8 without one"
+            )
         )
     return Source(json.read_json(data, text), text, lambda: json.locate_json(text))
 

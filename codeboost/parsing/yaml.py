@@ -156,7 +156,7 @@ class _Reader:
     def _resolve(self, text: str, offset: int) -> object:
         """The value of a plain scalar (YAML 1.2 core schema, as far as JSON spells the same)."""
         if not text:
-            message = "a value is missing here; write null, \"\", [] or {} if that is meant"
+            message = 'a value is missing here; write null, "", [] or {} if that is meant'
             self._note("empty-value", offset, message)
             return None
         if text[0] not in _MAY_BE_TYPED:
@@ -202,9 +202,7 @@ class _Reader:
         frame = self._stack.pop()
         if frame.is_flow and not (self._stack and self._stack[-1].is_flow):
             self._keep(
-                layout.check_indent(
-                    self._prepared.text, self._flow_start, end, frame.indent, comments=True
-                )
+                layout.check_indent(self._prepared.text, self._flow_start, end, frame.indent, comments=True)
             )
         return self._add(frame.items if frame.members is None else frame.members, frame.branch)
 
@@ -237,7 +235,11 @@ class _Reader:
         if event.anchor is not None:
             self._note("anchor", at, f"the anchor &{cut(event.anchor)} is not allowed")
         if event.tag is not None:
-            self._note("tag", at, f"the tag {cut(event.tag)} is not allowed; values have the type that JSON gives them")
+            self._note(
+                "tag",
+                at,
+                f"the tag {cut(event.tag)} is not allowed; values have the type that JSON gives them",
+            )
 
     def _check_scalar_layout(self, event: ScalarEvent, *, is_plain: bool) -> None:
         start, end = event.start_mark, event.end_mark
@@ -260,9 +262,7 @@ class _Reader:
 
     def _check_softened(self, event: NodeEvent, *, is_block: bool) -> None:
         indent = self._stack[-1].indent if self._stack else -1
-        self._keep(
-            layout.check_softened(self._prepared, event.start_mark.index, indent, is_block=is_block)
-        )
+        self._keep(layout.check_softened(self._prepared, event.start_mark.index, indent, is_block=is_block))
 
     def _check_comments(self) -> None:
         if self._spans is not None:
@@ -306,7 +306,11 @@ def _is_foreign(text: str) -> bool:
 def _suggest_spelling(text: str) -> str:
     lower = text.lower()
     spelled = "null" if text == "~" else lower if lower in _WORDS else None
-    return f"write {spelled}, or put it in quotes if the text is meant" if spelled else "put it in quotes if the text is meant"
+    return (
+        f"write {spelled}, or put it in quotes if the text is meant"
+        if spelled
+        else "put it in quotes if the text is meant"
+    )
 
 
 # What libyaml says, for people

@@ -12,7 +12,7 @@ from codeboost.plan.model import ChangeKind, Check, CheckType, FileChange, Item,
 __all__ = ["build_plan", "decode_plan", "digest_plan", "encode_plan", "to_document", "with_revision"]
 
 
-def build_plan(document: Any) -> Plan:  # noqa: ANN401 - what a reader made of a file
+def build_plan(document: Any) -> Plan:
     """The plan that a document of the right shape (``check_shape`` found nothing) stands for."""
     return Plan(
         schema_version=document["schema_version"],
@@ -24,7 +24,7 @@ def build_plan(document: Any) -> Plan:  # noqa: ANN401 - what a reader made of a
     )
 
 
-def _build_item(document: Any) -> Item:  # noqa: ANN401
+def _build_item(document: Any) -> Item:
     return Item(
         id=document["id"],
         title=document["title"],
@@ -70,7 +70,9 @@ def to_document(plan: Plan) -> dict[str, Any]:
 
 def encode_plan(plan: Plan) -> bytes:
     """Canonical JSON: UTF-8, sorted keys, no spaces, nothing escaped that need not be. Equal plans, equal bytes."""
-    text = json.dumps(to_document(plan), ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(
+        to_document(plan), ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
+    )
     return text.encode("utf-8")
 
 

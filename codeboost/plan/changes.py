@@ -99,7 +99,9 @@ def check_claims(item: Item, claims: Sequence[Claim], tree: ProjectedTree) -> It
         for folder in list_parents(claim.path):
             above = first.get(tree.identify(folder))
             if above is not None:
-                message = f"{_quote(claim.path)} lies beneath {_quote(above.path)}, which this item declares too"
+                message = (
+                    f"{_quote(claim.path)} lies beneath {_quote(above.path)}, which this item declares too"
+                )
                 yield _error("path-parent", item, claim.pointer, message)
                 break
 
@@ -128,7 +130,9 @@ def _check_unused(item: Item, claim: Claim, entry: Entry | None, tree: Projected
     what = "added" if claim.change.kind is ChangeKind.ADD else "the new name of a file"
     if entry is not None:
         known = "" if entry.path == claim.path else f" as {_quote(entry.path)}"
-        message = f"{_quote(claim.path)} is there already{known}, {_KIND_NAMES[entry.kind]}; it cannot be {what}"
+        message = (
+            f"{_quote(claim.path)} is there already{known}, {_KIND_NAMES[entry.kind]}; it cannot be {what}"
+        )
         yield _error("existing-file", item, claim.pointer, message)
     elif tree.is_folder(claim.path):
         message = f"{_quote(claim.path)} is a folder with content; it cannot be {what}"
@@ -163,9 +167,7 @@ def _check_link(
         resolution = resolve_link(place, target, tree, also_links)
         if resolution.path is None:
             if not is_alone:
-                message = (
-                    f"{link} {resolution.fault}; it may be edited or deleted only, and as the sole file of its item"
-                )
+                message = f"{link} {resolution.fault}; it may be edited or deleted only, and as the sole file of its item"
                 yield _error("symlink-target", item, claim.pointer, message)
                 return
             continue

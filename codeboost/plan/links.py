@@ -21,7 +21,9 @@ class Resolution(NamedTuple):
     fault: str | None
 
 
-def resolve_link(place: str, target: str, tree: ProjectedTree, also_links: Collection[str] = ()) -> Resolution:
+def resolve_link(
+    place: str, target: str, tree: ProjectedTree, also_links: Collection[str] = ()
+) -> Resolution:
     """Follows ``target``, the stored text of a link at ``place``, from that place's folder.
 
     It must stay inside the repository, outside ``.git``, and meet no other link, the last component included: what a

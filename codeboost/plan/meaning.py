@@ -64,7 +64,9 @@ class _Checker:
         if context is None:
             return
         repository = f" of {cut(context.repository)}" if context.repository else ""
-        if context.issue is None:
+        if context.any_issue:
+            pass
+        elif context.issue is None:
             yield _context_error("no issue is selected, so nothing can be compared with the plan's")
         elif context.issue != self._plan.issue:
             message = f"issue is {self._plan.issue}; the selected issue{repository} is {context.issue}"
@@ -122,7 +124,9 @@ class _Checker:
             elif name in later:
                 fault = f"{item.id} depends on {name}, which comes later; only earlier items are allowed"
             else:
-                fault = f"{item.id} depends on {name}, and no item has this id; only earlier items are allowed"
+                fault = (
+                    f"{item.id} depends on {name}, and no item has this id; only earlier items are allowed"
+                )
             if fault:
                 pointer = f"/items/{index}/depends_on/{position}"
                 yield Diagnostic("dependency", Severity.ERROR, fault, item.id, pointer)
@@ -170,7 +174,9 @@ class _Checker:
             yield Diagnostic("command-syntax", Severity.ERROR, message, item.id, pointer, hint=error.hint)
             return
         if self._context is not None and not is_approved(argv, self._context.approved):
-            message = f"nobody has approved the command {_show_argv(argv)}; it will not run until a person does"
+            message = (
+                f"nobody has approved the command {_show_argv(argv)}; it will not run until a person does"
+            )
             yield Diagnostic("command-not-allowed", Severity.WARNING, message, item.id, pointer)
 
 

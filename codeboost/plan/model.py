@@ -96,6 +96,8 @@ class PlanContext:
     """What a plan is checked against. A None means "unknown", which is an error of code ``context``.
 
     ``path_key`` maps a path to its identity: a ``PathKey``, its name, or a function for a rule of one's own.
+    ``any_issue`` says that nobody selected an issue and none is asked for, as in ``plan check FILE``; it is never set
+    by an import.
     """
 
     issue: int | None
@@ -103,3 +105,4 @@ class PlanContext:
     approved: Sequence[Argv]
     path_key: PathKey | str | Callable[[str], str] | None = None
     repository: str | None = None
+    any_issue: bool = False

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import unicodedata
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from codeboost.plan.model import PathKey
 
-__all__ = ["explain_path", "is_git_name", "list_parents", "make_identity"]
+__all__ = [
+    "Observation",
+    "choose_path_key",
+    "explain_path",
+    "find_path_key",
+    "is_git_name",
+    "list_parents",
+    "make_identity",
+    "observe_names",
+]
 
 # What HFS+ leaves out when it compares names (git knows the same list).
-_HFS_IGNORED = {
-    code: None for code in (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF)
-}
+_HFS_IGNORED = dict.fromkeys((*range(8204, 8208), *range(8234, 8239), *range(8298, 8304), 65279))
 
 
 def explain_path(path: str) -> str | None:
@@ -47,7 +58,9 @@ def is_git_name(component: str) -> bool:
     ignorable characters anywhere (``.g\u200cit``).
     """
     name = component.translate(_HFS_IGNORED).rstrip(". ")
-    return any(folded in (".git", "git~1") for folded in (name.lower(), name.upper().lower(), name.casefold()))
+    return any(
+        folded in (".git", "git~1") for folded in (name.lower(), name.upper().lower(), name.casefold())
+    )
 
 
 def list_parents(path: str) -> Iterator[str]:
@@ -84,3 +97,72 @@ def _compose(path: str) -> str:
 
 def _fold(path: str) -> str:
     return _compose(path).lower()
+
+
+# Finding out which rule a checkout has
+
+
+class Observation(NamedTuple):
+    """What a folder's filesystem does with names."""
+
+    ignores_case: bool
+    normalises: bool
+
+
+def find_path_key(
+    folder: Path, *, ignore_case: str | None = None, precompose: str | None = None
+) -> PathKey | None:
+    """The path identity of a checkout, found by looking; None when it cannot be found out.
+
+    ``folder`` is any folder on the checkout's filesystem that may be written for a moment, best its git folder: a
+    temporary one is made in it, or else beside it or in the system's, if those are on the same filesystem, and is
+    gone afterwards. ``ignore_case`` and ``precompose`` are git's ``core.ignorecase`` and ``core.precomposeunicode``.
+    """
+    observation = None
+    for place in (folder, folder.parent, Path(tempfile.gettempdir())):
+        if _is_same_filesystem(folder, place):
+            observation = observe_names(place)
+        if observation is not None:
+            break
+    return choose_path_key(observation, ignore_case=_is_true(ignore_case), precompose=_is_true(precompose))
+
+
+def choose_path_key(
+    observation: Observation | None, *, ignore_case: bool, precompose: bool
+) -> PathKey | None:
+    """The coarser of what the filesystem does and what git is told that it does; None when nobody looked.
+
+    A setting may add a rule and never takes one away: two paths taken for one cost an author a rename, one file taken
+    for two costs the check its meaning.
+    """
+    if observation is None:
+        return None
+    if observation.ignores_case or ignore_case:
+        return PathKey.CASEFOLD
+    return PathKey.NFC if observation.normalises or precompose else PathKey.EXACT
+
+
+def observe_names(place: Path) -> Observation | None:
+    """Makes one file in a new folder in ``place`` and asks for it by other names; None when nothing can be made."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="codeboost-probe-", dir=place) as name:
+            probe = Path(name)
+            (probe / "case-\u00e9").touch()
+            return Observation(
+                ignores_case=(probe / "CASE-\u00e9").exists() or (probe / "CASE-\u00c9").exists(),
+                normalises=(probe / "case-e\u0301").exists(),
+            )
+    except (OSError, UnicodeEncodeError):
+        return None
+
+
+def _is_same_filesystem(folder: Path, place: Path) -> bool:
+    try:
+        return os.stat(folder).st_dev == os.stat(place).st_dev  # noqa: PTH116
+    except OSError:
+        return False
+
+
+def _is_true(setting: str | None) -> bool:
+    """A git boolean; a bare name in the file (an empty value here) is true as well, anything odd too."""
+    return setting is not None and setting.strip().lower() not in ("false", "no", "off", "0")

@@ -83,7 +83,11 @@ def _refuse_version(plan: dict[str, object]) -> ShapeFault:
     version = plan["schema_version"]
     shown = f"{_name_type(version)}, {_show(version)}" if not _is_number(version) else _show(version)
     message = f"schema_version is {shown}; this program reads version {known}"
-    hint = "write it without quotes" if isinstance(version, str) and version in map(str, list_versions()) else None
+    hint = (
+        "write it without quotes"
+        if isinstance(version, str) and version in map(str, list_versions())
+        else None
+    )
     return ShapeFault(Diagnostic("version", Severity.ERROR, message, pointer="/schema_version", hint=hint))
 
 
@@ -128,7 +132,9 @@ def _explain(error: ValidationError, plan: dict[str, object]) -> Iterator[ShapeF
         message = f"{name} has no {missing}; it must have {', '.join(limit)}"
     else:
         message = _describe(keyword, name, instance, limit)
-    yield ShapeFault(Diagnostic("schema", Severity.ERROR, message, item=item, pointer=pointer, keyword=keyword))
+    yield ShapeFault(
+        Diagnostic("schema", Severity.ERROR, message, item=item, pointer=pointer, keyword=keyword)
+    )
 
 
 def _find_missing(error: ValidationError) -> str:
@@ -147,17 +153,21 @@ def _explain_unknown(error: ValidationError, path: list[str | int], item: str | 
         message = f"{name} has an unknown key {cut(key, 60)!r}; allowed are {', '.join(allowed)}"
         pointer = join_pointer(*path, key)
         yield ShapeFault(
-            Diagnostic("schema", Severity.ERROR, message, item, pointer, keyword="additionalProperties", hint=hint),
+            Diagnostic(
+                "schema", Severity.ERROR, message, item, pointer, keyword="additionalProperties", hint=hint
+            ),
             at_key=True,
         )
     if len(unknown) > _MOST_UNKNOWN:
         message = f"{name} has {len(unknown) - _MOST_UNKNOWN} more unknown keys"
         yield ShapeFault(
-            Diagnostic("schema", Severity.ERROR, message, item, join_pointer(*path), keyword="additionalProperties")
+            Diagnostic(
+                "schema", Severity.ERROR, message, item, join_pointer(*path), keyword="additionalProperties"
+            )
         )
 
 
-def _describe(keyword: str, name: str, instance: Any, limit: Any) -> str:  # noqa: ANN401 - any JSON value
+def _describe(keyword: str, name: str, instance: Any, limit: Any) -> str:
     match keyword:
         case "type":
             wanted = " or ".join(_TYPES[kind] for kind in ([limit] if isinstance(limit, str) else limit))

@@ -50,7 +50,9 @@ def make_base_entries(leaves: Iterable[TreeLeaf], read_link: Callable[[str], byt
             target = read_link(leaf.oid).decode("utf-8", "surrogateescape")
             entries.append(BaseEntry(path, EntryKind.SYMLINK, target))
         else:
-            entries.append(BaseEntry(path, EntryKind.GITLINK if leaf.mode == _GITLINK_MODE else EntryKind.FILE))
+            entries.append(
+                BaseEntry(path, EntryKind.GITLINK if leaf.mode == _GITLINK_MODE else EntryKind.FILE)
+            )
     return entries
 
 
