@@ -165,6 +165,7 @@ class _Checker:
         # Lark is slow to import; a plan without a cmd does not need it.
         from codeboost.command.allowlist import is_approved  # noqa: PLC0415
         from codeboost.command.grammar import draw_error, parse_command  # noqa: PLC0415
+        from codeboost.command.lint import find_suspicions  # noqa: PLC0415
 
         try:
             argv = parse_command(text)
@@ -178,6 +179,9 @@ class _Checker:
                 f"nobody has approved the command {_show_argv(argv)}; it will not run until a person does"
             )
             yield Diagnostic("command-not-allowed", Severity.WARNING, message, item.id, pointer)
+        for sentence in find_suspicions(text, argv):
+            message = f"look twice at the command {_show_argv(argv)}: {sentence}"
+            yield Diagnostic("suspicious-command", Severity.WARNING, message, item.id, pointer)
 
 
 def _check_policy_files(item: Item, claims: list[Claim]) -> Iterator[Diagnostic]:
