@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from codeboost.visible import cut
@@ -37,8 +38,12 @@ _CLOSING = re.compile(rb"\n---[ \t]*\r?(?=\n|\Z)")
 _CONFLICT = re.compile(r"(?:<{7}|>{7}|\|{7})(?: .*)?|={7}")
 # What nearly every line is: a plain value, list or quoted text in which nothing can start a comment or hide a quote.
 _SIMPLE = re.compile(
-    r"(\w[\w.-]*)[ \t]*:[ \t]*"
-    r"(?:([^\s#\"'\[][^#\r]*)|\[([^\[\]\"'#\r]*)\][ \t]*|\"([^\"\\\r]*)\"[ \t]*)\r?"
+    r"""^(\w[\w.-]*)[ \t]*:[ \t]*
+    (   [^\s\#"'\[] [^\#\r\n]* (?: (?<![ \t]) \# [^\#\r\n]* )*
+    |   \[ [^\[\]"'\#\r\n]* (?: (?<![ \t]) \# [^\[\]"'\#\r\n]* )* \] [ \t]*
+    |   "[^"\\\r\n]*" [ \t]*
+    )\r?$""",
+    re.MULTILINE | re.VERBOSE,
 )
 _KEY = re.compile(r"(\w[\w.-]*)[ \t]*:[ \t]*")
 _ITEM = re.compile(r"[ \t]*-(?:[ \t]+|$)")
@@ -90,34 +95,47 @@ def parse_frontmatter(data: bytes, words: frozenset[str] = frozenset()) -> Front
     except _FaultError as error:
         return FrontmatterFault(error.kind, str(error), 1)
     try:
-        rows = data[start:close].decode().split("\n") if close > start else []
+        header = data[start:close].decode()
     except UnicodeDecodeError as error:
         line = 2 + data.count(b"\n", start, start + error.start)
         return FrontmatterFault("not-utf-8", "the frontmatter is not UTF-8", line)
+    return _read_simple(header) or _read_any(header, words)
+
+
+def _read_simple(header: str) -> Frontmatter | None:
+    """The header when each of its lines is simple and no key stands twice: a few times quicker than line by line."""
+    found = _SIMPLE.findall(header)
+    values: dict[str, Value] = {}
+    for key, text in found:
+        text = text.rstrip(" \t")  # noqa: PLW2901 - quicker than a second name
+        if text[0] == "[":
+            items = [item.strip(" \t") for item in text[1:-1].split(",")]
+            if not items[-1]:
+                del items[-1]
+            if "" in items:
+                return None
+            values[key] = tuple(items)
+        elif text[0] == '"':
+            values[key] = text[1:-1] or None
+        else:
+            values[key] = None if text in _NULLS else text
+    if not found or len(values) != header.count("\n") + 1:
+        return None
+    return Frontmatter(values, dict(zip(values, count(2), strict=False)))
+
+
+def _read_any(header: str, words: frozenset[str]) -> Frontmatter | FrontmatterFault:
+    rows = header.split("\n")
     values: dict[str, Value] = {}
     lines: dict[str, int] = {}
-    index, count = 0, len(rows)
-    while index < count:
+    index = 0
+    while index < len(rows):
         line = index + 2
-        simple = _SIMPLE.fullmatch(rows[index])
+        if _says_nothing(_clean(rows[index])):
+            index += 1
+            continue
         try:
-            value: Value
-            if simple is not None:
-                key, text, inside, quoted = simple.groups()
-                if text is not None:
-                    text = text.rstrip(" \t")
-                    value = None if text in _NULLS else text
-                elif inside is not None:
-                    value = _split_list(inside)
-                else:
-                    value = quoted or None
-                index += 1
-            else:
-                row = _clean(rows[index])
-                if _says_nothing(row):
-                    index += 1
-                    continue
-                key, value, index = _read_entry(rows, index, words)
+            key, value, index = _read_entry(rows, index, words)
             if key in values:
                 raise _FaultError("duplicate-key", f"the key {cut(key)} is already on line {lines[key]}")
         except _FaultError as error:
@@ -322,16 +340,6 @@ def _scan_list(text: str) -> tuple[tuple[str, ...], int]:
             raise _FaultError(
                 "bad-frontmatter", f"the list {cut(text, 40)} is never closed with ] on its line"
             )
-
-
-def _split_list(inside: str) -> tuple[str, ...]:
-    """The items of a list without quotes; ``inside`` is what stands between the brackets."""
-    items = [item.strip(" \t") for item in inside.split(",")]
-    if not items[-1]:
-        items.pop()
-    if "" in items:
-        raise _FaultError("bad-frontmatter", "the list has an empty item")
-    return tuple(items)
 
 
 def _skip_blanks(text: str, at: int) -> int:
