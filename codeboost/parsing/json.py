@@ -119,6 +119,10 @@ class _Frame:
         else:
             self.children.append(place)
 
+    @property
+    def closing(self) -> str:
+        return "}" if self.is_object else "]"
+
     def close(self) -> Branch:
         return Branch(self.offset, self.children, self.keys)
 
@@ -129,52 +133,55 @@ class _Walker:
     def __init__(self, text: str) -> None:
         self._text = text
         self._end = 0
+        self._stack: list[_Frame] = []
 
     def walk(self) -> Place:
-        stack: list[_Frame] = []
+        place = self._begin_value()
+        while place is None or self._stack:
+            if place is None:
+                place = self._begin_value()
+                continue
+            frame = self._stack[-1]
+            frame.add(place)
+            place = None if self._goes_on(frame) else self._stack.pop().close()
         token = self._next()
-        while True:
-            place: Place
-            if token.kind in "[{":
-                if len(stack) == MAX_DEPTH:
-                    raise FaultError(
-                        Fault("too-deep", token.offset, f"nested more than {MAX_DEPTH} containers deep")
-                    )
-                frame = _Frame(token.offset, is_object=token.kind == "{")
-                token = self._next()
-                if token.kind == ("}" if frame.is_object else "]"):
-                    place = frame.close()
-                else:
-                    stack.append(frame)
-                    if frame.is_object:
-                        self._read_key(frame, token)
-                        token = self._next()
-                    continue
-            else:
-                place = self._read_scalar(token)
-            # A value is complete: it ends the document, or the container goes on, or it closes.
-            while True:
-                token = self._next()
-                if not stack:
-                    if token.kind != "end":
-                        raise self._fault(token, "nothing may follow the end of the document")
-                    return place
-                frame = stack[-1]
-                frame.add(place)
-                if token.kind == ",":
-                    token = self._next()
-                    if frame.is_object:
-                        if token.kind == "}":
-                            raise self._fault(token, "JSON allows no comma before }")
-                        self._read_key(frame, token)
-                        token = self._next()
-                    elif token.kind == "]":
-                        raise self._fault(token, "JSON allows no comma before ]")
-                    break
-                closing = "}" if frame.is_object else "]"
-                if token.kind != closing:
-                    raise self._fault(token, f"expected a comma or {closing} here")
-                place = stack.pop().close()
+        if token.kind != "end":
+            raise self._fault(token, "nothing may follow the end of the document")
+        return place
+
+    def _begin_value(self) -> Place | None:
+        """A scalar or an empty container, or None when a container was opened and its first value comes next."""
+        token = self._next()
+        if token.kind not in ("[", "{"):
+            return self._read_scalar(token)
+        if len(self._stack) == MAX_DEPTH:
+            raise FaultError(Fault("too-deep", token.offset, f"nested more than {MAX_DEPTH} containers deep"))
+        frame = _Frame(token.offset, is_object=token.kind == "{")
+        first = self._next()
+        if first.kind == frame.closing:
+            return frame.close()
+        self._stack.append(frame)
+        if frame.is_object:
+            self._read_key(frame, first)
+        else:
+            self._end = first.offset
+        return None
+
+    def _goes_on(self, frame: _Frame) -> bool:
+        """Whether another value follows in ``frame``, whose key is read then; else the container ends here."""
+        token = self._next()
+        if token.kind == frame.closing:
+            return False
+        if token.kind != ",":
+            raise self._fault(token, f"expected a comma or {frame.closing} here")
+        following = self._next()
+        if following.kind == frame.closing:
+            raise self._fault(following, f"JSON allows no comma before {frame.closing}")
+        if frame.is_object:
+            self._read_key(frame, following)
+        else:
+            self._end = following.offset
+        return True
 
     def _read_key(self, frame: _Frame, token: _Token) -> None:
         if token.kind != "string":

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from yaml.cyaml import CParser
+from yaml._yaml import CParser
 from yaml.error import YAMLError
 from yaml.tokens import (
     FlowEntryToken,

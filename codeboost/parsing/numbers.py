@@ -37,11 +37,12 @@ def read_number(text: str) -> int | float:
         return 0
     exponent = _read_exponent(exponent_text) - len(fraction) + len(mantissa) - len(digits)
     if exponent >= 0:
-        if len(digits) + exponent > _SAFE_DIGITS or int(digits) * 10**exponent > MAX_SAFE_INTEGER:
+        # Sixteen digits at most before they are made a number: 1e999999999 must cost nothing.
+        number = int(digits + "0" * exponent) if len(digits) + exponent <= _SAFE_DIGITS else None
+        if number is None or number > MAX_SAFE_INTEGER:
             raise NumberRangeError(
                 "integers go from -(2^53 - 1) to 2^53 - 1, so that a double holds them exactly"
             )
-        number = int(digits) * 10**exponent
         return -number if sign else number
     if len(digits) > _DECISIVE_DIGITS:
         exponent += len(digits) - _DECISIVE_DIGITS - 1

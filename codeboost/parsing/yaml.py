@@ -7,17 +7,18 @@ libyaml finds the events, quickly; everything that YAML offers beyond JSON is vi
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import Any, NoReturn
 
-from yaml.cyaml import CParser
+from yaml._yaml import CParser
 from yaml.error import MarkedYAMLError
 from yaml.events import (
     AliasEvent,
-    CollectionEndEvent,
-    CollectionStartEvent,
     DocumentStartEvent,
+    MappingEndEvent,
     MappingStartEvent,
     ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
 )
 
 from codeboost.parsing import layout
@@ -26,9 +27,6 @@ from codeboost.parsing.layout import Prepared, Span
 from codeboost.parsing.nodes import Branch, Place
 from codeboost.parsing.numbers import JSON_NUMBER, NumberRangeError, read_number
 from codeboost.visible import cut
-
-if TYPE_CHECKING:
-    from yaml.events import NodeEvent
 
 __all__ = ["read_yaml"]
 
@@ -69,15 +67,39 @@ def read_yaml(text: str) -> tuple[object, Place]:
 class _Frame:
     """One open container. ``indent`` is the column of the innermost block collection, -1 outside of all."""
 
-    __slots__ = ("branch", "indent", "is_flow", "items", "key", "members")
+    __slots__ = (
+        "indent",
+        "is_flow",
+        "is_map",
+        "items",
+        "key",
+        "keys",
+        "member_places",
+        "members",
+        "offset",
+        "places",
+    )
 
-    def __init__(self, branch: Branch, indent: int, *, is_map: bool, is_flow: bool) -> None:
-        self.branch = branch
+    def __init__(self, offset: int, indent: int, *, is_map: bool, is_flow: bool) -> None:
+        self.offset = offset
         self.indent = indent
+        self.is_map = is_map
         self.is_flow = is_flow
-        self.members: dict[str, object] | None = {} if is_map else None
         self.items: list[object] = []
+        self.places: list[Place] = []
+        self.members: dict[str, object] = {}
+        self.member_places: dict[str, Place] = {}
+        self.keys: dict[str, int] = {}
         self.key: str | None = None
+
+    def close(self) -> tuple[object, Place]:
+        if self.is_map:
+            return self.members, Branch(self.offset, self.member_places, self.keys)
+        return self.items, Branch(self.offset, self.places, {})
+
+
+# Parsed events always have marks, which PyYAML's stubs do not know.
+_Event = Any
 
 
 class _Reader:
@@ -90,38 +112,37 @@ class _Reader:
         self._stack: list[_Frame] = []
         self._spans: list[Span] | None = [] if prepared.needs_spans() else None
         self._flow_start = 0
+        self._root: tuple[object, Place] | None = None
 
     def read(self) -> tuple[object, Place]:
-        root: tuple[object, Place] | None = None
+        handlers = {
+            ScalarEvent: self._add_scalar,
+            MappingStartEvent: self._open,
+            SequenceStartEvent: self._open,
+            MappingEndEvent: self._close,
+            SequenceEndEvent: self._close,
+            AliasEvent: self._refuse_alias,
+            DocumentStartEvent: self._begin_document,
+        }
         get_event = self._parser.get_event
         while (event := get_event()) is not None:
-            if isinstance(event, ScalarEvent):
-                done = self._add_scalar(event)
-            elif isinstance(event, CollectionStartEvent):
-                self._open(event)
-                continue
-            elif isinstance(event, CollectionEndEvent):
-                done = self._close(event.end_mark.index)
-            elif isinstance(event, AliasEvent):
-                self._note("alias", event.start_mark.index, f"the alias *{cut(event.anchor)} is not allowed")
-                done = self._add(None, event.start_mark.index)
-            elif isinstance(event, DocumentStartEvent):
-                if root is not None:
-                    self._end(Fault("multiple-documents", event.start_mark.index, _SECOND_DOCUMENT))
-                continue
-            else:
-                continue
-            root = done or root
-        if root is None:
+            handler = handlers.get(type(event))
+            if handler:
+                handler(event)
+        if self._root is None:
             self._end(Fault("empty-value", 0, "the file holds no value; a plan is expected"))
         self._check_comments()
         if self.faults:
             raise FaultError(*self.faults)
-        return root
+        return self._root
+
+    def _begin_document(self, event: _Event) -> None:
+        if self._root is not None:
+            self._end(Fault("multiple-documents", event.start_mark.index, _SECOND_DOCUMENT))
 
     # Scalars
 
-    def _add_scalar(self, event: ScalarEvent) -> tuple[object, Place] | None:
+    def _add_scalar(self, event: _Event) -> None:
         offset = event.start_mark.index
         text = event.value
         is_plain = not event.style
@@ -133,10 +154,10 @@ class _Reader:
             self._refuse_properties(event)
         self._check_scalar_layout(event, is_plain=is_plain)
         frame = self._stack[-1] if self._stack else None
-        if frame is not None and frame.members is not None and frame.key is None:
+        if frame is not None and frame.is_map and frame.key is None:
             self._add_key(frame, text, offset, is_plain=is_plain)
-            return None
-        return self._add(self._resolve(text, offset) if is_plain else text, offset)
+        else:
+            self._add(self._resolve(text, offset) if is_plain else text, offset)
 
     def _add_key(self, frame: _Frame, text: str, offset: int, *, is_plain: bool) -> None:
         frame.key = text
@@ -148,7 +169,7 @@ class _Reader:
             elif text[0] in _MAY_BE_TYPED and _is_typed(text):
                 message = f"the key {cut(text, 60)} is not a string; put it in quotes"
                 self._note("non-string-key", offset, message)
-        first = frame.branch.keys.setdefault(text, offset)
+        first = frame.keys.setdefault(text, offset)
         if first != offset:
             message = f"the key {cut(text, 60)!r} stands twice in one mapping"
             self._note("duplicate-key", offset, message, other=first)
@@ -176,61 +197,61 @@ class _Reader:
 
     # Containers
 
-    def _open(self, event: CollectionStartEvent) -> None:
+    def _open(self, event: _Event) -> None:
         offset = event.start_mark.index
         if len(self._stack) == MAX_DEPTH:
             self._end(Fault("too-deep", offset, f"nested more than {MAX_DEPTH} containers deep"))
         if event.anchor is not None or event.tag is not None:
             self._refuse_properties(event)
-        is_map = isinstance(event, MappingStartEvent)
+        is_map = type(event) is MappingStartEvent
         is_flow = bool(event.flow_style)
         outer = self._stack[-1] if self._stack else None
         if self._prepared.softened:
             self._check_softened(event, is_block=not is_flow)
-        if outer is not None and outer.members is not None and outer.key is None:
+        if outer is not None and outer.is_map and outer.key is None:
             self._note("non-string-key", offset, "a collection cannot be a key; keys are strings")
-            outer.key = ""
         indent = outer.indent if outer else -1
         if not is_flow:
             indent = event.start_mark.column
         elif not (outer and outer.is_flow):
             self._flow_start = offset
-        children: list[Place] | dict[str, Place] = {} if is_map else []
-        self._stack.append(_Frame(Branch(offset, children, {}), indent, is_map=is_map, is_flow=is_flow))
+        self._stack.append(_Frame(offset, indent, is_map=is_map, is_flow=is_flow))
 
-    def _close(self, end: int) -> tuple[object, Place] | None:
+    def _close(self, event: _Event) -> None:
         frame = self._stack.pop()
+        end = event.end_mark.index
         if frame.is_flow and not (self._stack and self._stack[-1].is_flow):
             self._keep(
                 layout.check_indent(self._prepared.text, self._flow_start, end, frame.indent, comments=True)
             )
-        return self._add(frame.items if frame.members is None else frame.members, frame.branch)
+        self._add(*frame.close())
 
-    def _add(self, value: object, place: Place) -> tuple[object, Place] | None:
-        """Puts a finished value into its container; gives it back when it is the document itself."""
+    def _add(self, value: object, place: Place) -> None:
+        """Puts a finished value into its container, or keeps it as the document's."""
         if not self._stack:
-            return value, place
+            self._root = value, place
+            return
         frame = self._stack[-1]
-        children = frame.branch.children
-        if frame.members is None:
+        key = frame.key
+        if not frame.is_map:
             frame.items.append(value)
-            if isinstance(children, list):
-                children.append(place)
-            return None
-        if frame.key is None:
-            # Only an alias comes here: scalars and collections in the place of a key are handled where they begin.
+            frame.places.append(place)
+        elif key is None:
+            # A collection or an alias in the place of a key, refused already.
             frame.key = ""
-            return None
-        frame.members[frame.key] = value
-        if isinstance(children, dict):
-            children[frame.key] = place
-            frame.branch.keys.setdefault(frame.key, place if isinstance(place, int) else place.offset)
-        frame.key = None
-        return None
+        else:
+            frame.key = None
+            frame.members[key] = value
+            frame.member_places[key] = place
 
     # What is refused
 
-    def _refuse_properties(self, event: NodeEvent) -> None:
+    def _refuse_alias(self, event: _Event) -> None:
+        at = event.start_mark.index
+        self._note("alias", at, f"the alias *{cut(event.anchor)} is not allowed; write the value out")
+        self._add(None, at)
+
+    def _refuse_properties(self, event: _Event) -> None:
         at = event.start_mark.index
         if event.anchor is not None:
             self._note("anchor", at, f"the anchor &{cut(event.anchor)} is not allowed")
@@ -241,7 +262,7 @@ class _Reader:
                 f"the tag {cut(event.tag)} is not allowed; values have the type that JSON gives them",
             )
 
-    def _check_scalar_layout(self, event: ScalarEvent, *, is_plain: bool) -> None:
+    def _check_scalar_layout(self, event: _Event, *, is_plain: bool) -> None:
         start, end = event.start_mark, event.end_mark
         frame = self._stack[-1] if self._stack else None
         if is_plain:
@@ -260,7 +281,7 @@ class _Reader:
         if self._prepared.softened:
             self._check_softened(event, is_block=False)
 
-    def _check_softened(self, event: NodeEvent, *, is_block: bool) -> None:
+    def _check_softened(self, event: _Event, *, is_block: bool) -> None:
         indent = self._stack[-1].indent if self._stack else -1
         self._keep(layout.check_softened(self._prepared, event.start_mark.index, indent, is_block=is_block))
 
@@ -280,7 +301,7 @@ class _Reader:
             raise FaultError(*self.faults)
         self.faults.append(fault)
 
-    def _end(self, fault: Fault) -> None:
+    def _end(self, fault: Fault) -> NoReturn:
         raise FaultError(*self.faults, fault)
 
 

@@ -68,7 +68,7 @@ def check_changes(item: Item, item_pointer: str) -> Iterator[Diagnostic]:
         refused = False
         for field, path in (("path", change.path), ("renamed_from", change.renamed_from)):
             fault = explain_path(path) if path is not None else None
-            if fault:
+            if path is not None and fault is not None:
                 refused = True
                 pointer = f"{item_pointer}/files/{index}/{field}"
                 yield _error("path", item, pointer, f"{field} {_quote(path)} {fault}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -26,28 +27,26 @@ __all__ = [
 _HFS_IGNORED = dict.fromkeys((*range(8204, 8208), *range(8234, 8239), *range(8298, 8304), 65279))
 
 
+# Each rule: what no canonical path matches, and the end of the sentence that says so.
+_PATH_RULES = (
+    (re.compile(r"(?!.)", re.DOTALL), "is empty"),
+    (re.compile(r"/"), "is absolute; it must start at the repository root"),
+    (re.compile(r".*\\", re.DOTALL), "has a backslash; only forward slashes separate folders"),
+    (re.compile(r".*:", re.DOTALL), "has a colon, which some systems take for a drive or a stream"),
+    (re.compile(r".*[\x00-\x1f\x7f-\x9f]", re.DOTALL), "has a control character"),
+    (re.compile(r".*/\Z"), "ends in a slash; name a file, not a folder"),
+    (re.compile(r".*//"), "has an empty component (//)"),
+    (re.compile(r"(?:.*/)?\.\.?(?:/|\Z)"), "has the component . or ..; it must lead straight to the file"),
+)
+
+
 def explain_path(path: str) -> str | None:
     """Why ``path`` is not canonical, as the end of a sentence; None when it is. Nothing is ever rewritten."""
-    if not path:
-        return "is empty"
-    if path.startswith("/"):
-        return "is absolute; it must start at the repository root"
-    if "\\" in path:
-        return "has a backslash; only forward slashes separate folders"
-    if ":" in path:
-        return "has a colon, which some systems take for a drive or a stream"
-    control = next((char for char in path if unicodedata.category(char) == "Cc"), None)
-    if control is not None:
-        return f"has the control character U+{ord(control):04X}"
-    if path.endswith("/"):
-        return "ends in a slash; name a file, not a folder"
-    for component in path.split("/"):
-        if not component:
-            return "has an empty component (//)"
-        if component in (".", ".."):
-            return f"has the component {component}; it must lead straight to the file"
-        if is_git_name(component):
-            return "leads into .git, or into a name that some checkout takes for .git"
+    for pattern, reason in _PATH_RULES:
+        if pattern.match(path):
+            return reason
+    if any(map(is_git_name, path.split("/"))):
+        return "leads into .git, or into a name that some checkout takes for .git"
     return None
 
 

@@ -108,8 +108,8 @@ def _validator(version: int) -> Draft202012Validator:
         if isinstance(instance, str) and compile_pattern(pattern).find(instance) is None:
             yield ValidationError("")
 
-    strict = extend(Draft202012Validator, {"pattern": check_pattern})
-    validator: Draft202012Validator = strict(load_schema(version), registry=Registry())
+    make = extend(Draft202012Validator, {"pattern": check_pattern})  # type: ignore[no-untyped-call]
+    validator: Draft202012Validator = make(load_schema(version), registry=Registry())
     return validator
 
 
@@ -124,7 +124,8 @@ def _explain(error: ValidationError, plan: dict[str, object]) -> Iterator[ShapeF
         yield from _explain_unknown(error, path, item)
         return
     name = _name_place(path)
-    instance, limit = error.instance, error.validator_value
+    instance: Any = error.instance
+    limit: Any = error.validator_value
     pointer = join_pointer(*path)
     if keyword == "required":
         # jsonschema says which one only in prose; it yields one error for each, in the order of the schema.
@@ -138,14 +139,16 @@ def _explain(error: ValidationError, plan: dict[str, object]) -> Iterator[ShapeF
 
 
 def _find_missing(error: ValidationError) -> str:
-    names: list[str] = error.validator_value
-    return next(name for name in names if error.message.startswith(repr(name)))
+    names: Any = error.validator_value
+    return next(str(name) for name in names if error.message.startswith(repr(name)))
 
 
 def _explain_unknown(error: ValidationError, path: list[str | int], item: str | None) -> Iterator[ShapeFault]:
-    allowed = list(error.schema["properties"])
-    unknown = [key for key in error.instance if key not in allowed]
-    missing = [key for key in allowed if key not in error.instance]
+    schema: Any = error.schema
+    instance: Any = error.instance
+    allowed = list(schema["properties"])
+    unknown = [key for key in instance if key not in allowed]
+    missing = [key for key in allowed if key not in instance]
     name = _name_place(path)
     for key in unknown[:_MOST_UNKNOWN]:
         close = difflib.get_close_matches(key, missing, n=1) if len(key) <= 40 else []
@@ -170,26 +173,33 @@ def _explain_unknown(error: ValidationError, path: list[str | int], item: str | 
 def _describe(keyword: str, name: str, instance: Any, limit: Any) -> str:
     match keyword:
         case "type":
-            wanted = " or ".join(_TYPES[kind] for kind in ([limit] if isinstance(limit, str) else limit))
-            return f"{name} is {_name_type(instance)}, {_show(instance)}; it must be {wanted}"
+            wanted = _join([_TYPES[kind] for kind in ([limit] if isinstance(limit, str) else limit)])
+            found, rule = f"{_name_type(instance)}, {_show(instance)}", f"it must be {wanted}"
         case "enum":
-            return f"{name} is {_show(instance)}; it must be {' or '.join(map(_show, limit))}"
+            found, rule = _show(instance), f"it must be {_join([_show(value) for value in limit])}"
         case "minimum":
-            return f"{name} is {_show(instance)}; it must be at least {limit}"
-        case "minLength" if not instance:
-            return f"{name} is empty; it must have some text"
+            found, rule = _show(instance), f"it must be at least {limit}"
+        case "minLength" | "minItems" if not instance:
+            found, rule = "empty", "it must not be"
         case "minLength" | "maxLength":
             bound = "at least" if keyword == "minLength" else "at most"
-            return f"{name} is {len(instance)} characters long; {bound} {limit} are allowed"
-        case "minItems" if not instance:
-            return f"{name} is empty; it must have at least {limit} {'entry' if limit == 1 else 'entries'}"
+            found, rule = f"{len(instance)} characters long", f"{bound} {limit} are allowed"
         case "minItems" | "maxItems":
             bound = "at least" if keyword == "minItems" else "at most"
-            return f"{name} has {len(instance)} entries; {bound} {limit} are allowed"
+            found, rule = f"{len(instance)} entries long", f"{bound} {limit} are allowed"
         case "pattern":
-            return f"{name} is {_show(instance)}; it must be {_PATTERNS.get(limit, f'a text that matches {limit}')}"
+            found, rule = (
+                _show(instance),
+                f"it must be {_PATTERNS.get(limit, f'a text that matches {limit}')}",
+            )
         case _:
-            return f"{name} is {_show(instance)}, which breaks the rule {keyword} of the schema"
+            found, rule = _show(instance), f"the rule {keyword} of the schema forbids that"
+    return f"{name} is {found}; {rule}"
+
+
+def _join(words: list[str]) -> str:
+    """``a``, ``a or b``, ``a, b or c``."""
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 _PATTERNS = {
