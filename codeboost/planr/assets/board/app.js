@@ -50,17 +50,30 @@ function followHash() {
 
 // Lists
 
+const FACETS = [
+  ["pick-status", "status", "Any status", () => [...STATUSES.slice(0, 4), "ready", ...STATUSES.slice(4)],
+    (status) => status === "ready" ? "Ready to start" : labelOf(status)],
+  ["pick-track", "track", "Any track", () => model.tracks, (track) => visible(track, 60)],
+  ["pick-goal", "goal", "Any goal", () => model.goalNames, (name) => visible(model.goalByName.get(name).title || name, 60)],
+  ["pick-owner", "owner", "Any owner", () => model.owners, (owner) => visible(owner, 60)],
+];
+const MOST_OPTIONS = 3000;
+
 function drawFacets() {
-  const options = (id, name, all, values, label = (value) => visible(value, 60)) => {
+  for (const [id, name, all, values, label] of FACETS) {
+    const options = values().slice(0, MOST_OPTIONS);
     byId(id).replaceChildren(el("option", { value: "" }, all),
-      ...values.slice(0, 3000).map((value, index) => el("option", { value: String(index), selected: value === filter[name] }, label(value))));
-    byId(id).onchange = (event) => setHash({ [name]: event.target.value === "" ? "" : values[Number(event.target.value)] });
+      ...options.map((value, index) => el("option", { value: String(index) }, label(value))));
+    byId(id).onchange = (event) => setHash({ [name]: event.target.value === "" ? "" : options[Number(event.target.value)] });
+  }
+}
+
+function showFacets() {
+  for (const [id, name, , values] of FACETS) {
+    const index = filter[name] ? values().indexOf(filter[name]) : -1;
+    byId(id).value = index < 0 ? "" : String(index);
     byId(id).classList.toggle("set", Boolean(filter[name]));
-  };
-  options("pick-status", "status", "Any status", [...STATUSES.slice(0, 4), "ready", ...STATUSES.slice(4)], (status) => status === "ready" ? "Ready to start" : labelOf(status));
-  options("pick-track", "track", "Any track", model.tracks);
-  options("pick-goal", "goal", "Any goal", model.goalNames, (name) => visible(model.goalByName.get(name).title || name, 60));
-  options("pick-owner", "owner", "Any owner", model.owners);
+  }
   byId("clear").hidden = !isFiltered();
 }
 
@@ -110,7 +123,7 @@ function drawLists() {
   listed = model.select(filter);
   byId("overview").hidden = isFiltered();
   drawTotals();
-  drawFacets();
+  showFacets();
   drawGoal();
   drawAll();
   byId("announce").textContent = isFiltered() ? `${count(listed.length, "task")} found` : "";
@@ -246,8 +259,12 @@ function draw(data) {
   drawReady();
   drawGoals();
   drawRuns();
+  drawFacets();
   drawLists();
   drawPanel(false);
+  // The first keystroke in search should not pay for the index; nor should the first paint.
+  const drawn = model;
+  setTimeout(() => drawn.searchTexts, 300);
 }
 
 /** Takes new data in place: the reader keeps her place, her filters and what she has open. */
