@@ -185,8 +185,8 @@ class EngineClient:
         with suppress(MissingError):
             self._call("DELETE", f"/images/{reference}", timeout=TRANSFER_S).close()
 
-    def list_images(self, label: str) -> list[dict[str, Any]]:
-        found = self._get("/images/json", params={"filters": json.dumps({"label": [label]})})
+    def list_images(self, *labels: str) -> list[dict[str, Any]]:
+        found = self._get("/images/json", params={"filters": json.dumps({"label": list(labels)})})
         return cast("list[dict[str, Any]]", found)
 
     def commit(self, container: str, repository: str, tag: str, config: Mapping[str, Any]) -> str:

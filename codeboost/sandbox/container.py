@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +30,7 @@ _PATIENCE_S = 30.0
 """How long the engine may take for what follows at once: an exit after KILL, the end of the output, a removal."""
 _INODE_LIMIT = 1_000_000
 _SLOW_LOOK_S = 0.15
+_FILE_TOO_LARGE = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +193,7 @@ class _Attempt:
             used = int(self._client.inspect(container, size=True).get("SizeRw") or 0)
         except MissingError:
             return None
-        if used > self._limits.disk_bytes:
+        if used >= self._limits.disk_bytes:
             return self._say_disk(used)
         # Empty files have no size, but a look at very many files is slow: then they are counted.
         if time.monotonic() - begin > _SLOW_LOOK_S:
@@ -225,7 +227,7 @@ class _Attempt:
         return replace(
             outcome,
             exit_code=status,
-            signal=status - 128 if 128 < status <= 128 + 64 else None,
+            signal=_find_signal(status),
             out_of_memory=oom,
             timed_out=self._timed_out,
         )
@@ -241,7 +243,7 @@ class _Attempt:
                 Verdict.OUT_OF_MEMORY,
                 f"something in it needed more than {format_size(limits.memory_bytes)} of memory",
             )
-        if self._run.watch_disk and used > limits.disk_bytes:
+        if self._run.watch_disk and used >= limits.disk_bytes:
             return Verdict.DISK_LIMIT, self._say_disk(used)
         if not self._output.complete:
             return Verdict.INFRASTRUCTURE, "the engine lost part of the output"
@@ -328,9 +330,17 @@ def _find_contradiction(state: Mapping[str, Any], status: int) -> str | None:
 
 
 def _explain_status(status: int) -> str:
-    if 128 < status <= 128 + 64:
-        return f"exit status {status} (probably ended by signal {status - 128})"
-    return f"exit status {status}"
+    number = _find_signal(status)
+    if number is None:
+        return f"exit status {status}"
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    more = "; a file reached the disk limit" if number == _FILE_TOO_LARGE else ""
+    return f"exit status {status} (128+{number}, so probably ended by {name}{more})"
+
+
+def _find_signal(status: int) -> int | None:
+    """The likely signal: from outside, an end by one and an exit with 128+n look the same."""
+    return status - 128 if 128 < status <= 128 + 64 else None
 
 
 def describe_limits(limits: Limits, disk: str) -> dict[str, str]:

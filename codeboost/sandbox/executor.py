@@ -37,11 +37,12 @@ from codeboost.sandbox.container import (
 from codeboost.sandbox.image import find_image
 from codeboost.sandbox.owner import make_labels
 from codeboost.sandbox.profile import WORKSPACE, ContainerSettings, make_environment
-from codeboost.sandbox.program import ContainerFiles, check_program
+from codeboost.sandbox.program import ContainerFiles, FileHead, check_program
 from codeboost.sandbox.setup import SetupPlace, prepare_setup
-from codeboost.sandbox.snapshot import FORMAT, take_snapshot
-from codeboost.sandbox.sweep import sweep_containers
+from codeboost.sandbox.snapshot import FORMAT, LaidTree, take_snapshot
+from codeboost.sandbox.sweep import sweep_containers, sweep_images
 from codeboost.verdict import Verdict
+from codeboost.visible import cut
 
 __all__ = ["DockerExecutor"]
 
@@ -58,7 +59,8 @@ class DockerExecutor:
         self._store = store
         self._images: dict[str, tuple[list[str], str]] = {}
         self._programs: dict[tuple[str, ...], str | None] = {}
-        self._extras: dict[str, bytes] = {}
+        self._files: dict[str, dict[str, FileHead | None]] = {}
+        self._laid: dict[str, LaidTree] = {}
         self._names = LiveNames()
 
     def describe(self) -> EngineRecord:
@@ -81,10 +83,10 @@ class DockerExecutor:
 
     def take_snapshot(self, spec: SnapshotSpec) -> Snapshot:
         repository = GitRepo.open(spec.repository)
-        snapshot, extras = take_snapshot(
+        snapshot, laid = take_snapshot(
             self._client, repository, spec.commit, spec.image_id, git=spec.git, excluded=spec.excluded
         )
-        self._extras[snapshot.image_id] = extras
+        self._laid[snapshot.image_id] = laid
         return snapshot
 
     def execute(self, spec: CommandSpec, cancelled: threading.Event) -> Outcome:
@@ -92,6 +94,8 @@ class DockerExecutor:
             run = self._plan(spec)
         except EngineError as error:
             return Outcome(Verdict.INFRASTRUCTURE, str(error))
+        if isinstance(run, str):
+            return Outcome(Verdict.NOT_STARTED, run)
         with self._names.hold(run.name):
             outcome = run_container(self._client, run, cancelled)
         return replace(outcome, limits_in_force=describe_limits(spec.limits, self._record.disk))
@@ -111,6 +115,9 @@ class DockerExecutor:
     def sweep(self, store: str, *, dry_run: bool = False) -> Sequence[SweptThing]:
         return sweep_containers(self._client, store, dry_run=dry_run)
 
+    def sweep_images(self, *, most: int | None = None, dry_run: bool = False) -> Sequence[SweptThing]:
+        return sweep_images(self._client, most=most, dry_run=dry_run)
+
     def close(self) -> None:
         """Removes what still runs, and leaves the engine."""
         for name in self._names.list():
@@ -120,11 +127,18 @@ class DockerExecutor:
 
     # One command
 
-    def _plan(self, spec: CommandSpec) -> Run:
+    def _plan(self, spec: CommandSpec) -> Run | str:
+        """What to run, or why it cannot start."""
         image = spec.snapshot.image_id
+        laid = self._laid.get(image)
+        if laid is None:
+            raise EngineError("the snapshot was not taken on this engine, so what it holds is not known")
+        workdir = spec.workdir.strip("/")
+        if workdir not in ("", ".") and workdir not in laid.folders:
+            return f"the work folder {cut(spec.workdir)} is no folder at this commit"
         inherited, architecture = self._read_image(image)
         environment = make_environment(inherited, spec.env)
-        folder = WORKSPACE if spec.workdir in ("", ".") else f"{WORKSPACE}/{spec.workdir.strip('/')}"
+        folder = WORKSPACE if workdir in ("", ".") else f"{WORKSPACE}/{workdir}"
         labels = make_labels(
             spec.owner.store, spec.owner.run, spec.attempt, "command", spec.limits.timeout_s + _SLACK_S
         )
@@ -138,11 +152,10 @@ class DockerExecutor:
             runtime=spec.runtime,
             tmp_inodes=self._record.name == "Docker Engine",
         )
-        extras = self._extras.get(image, b"")
 
         def prepare(container: str) -> str | None:
-            if extras:
-                self._client.put_archive(container, WORKSPACE, extras)
+            if laid.extras:
+                self._client.put_archive(container, WORKSPACE, laid.extras)
             return self._check_program(container, settings, architecture)
 
         return Run(name=make_name(), settings=settings, prepare=prepare)
@@ -162,7 +175,8 @@ class DockerExecutor:
         path = settings.environment["PATH"]
         key = (settings.image, settings.folder, path, settings.argv[0])
         if key not in self._programs:
-            files = ContainerFiles(self._client, container)
+            known = self._files.setdefault(settings.image, {})
+            files = ContainerFiles(self._client, container, known)
             self._programs[key] = check_program(
                 files, settings.argv[0], folder=settings.folder, path=path, architecture=architecture
             )

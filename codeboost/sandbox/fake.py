@@ -145,6 +145,9 @@ class FakeExecutor:
         self.swept.append((store, dry_run))
         return self.leftovers
 
+    def sweep_images(self, *, most: int | None = None, dry_run: bool = False) -> Sequence[SweptThing]:  # noqa: ARG002
+        return ()
+
     def close(self) -> None:
         self.closed = True
 

@@ -35,7 +35,8 @@ class Label(StrEnum):
     KIND = _PREFIX + "kind"
     KEY = _PREFIX + "key"
     WARNINGS = _PREFIX + "warnings"
-    EXTRAS = _PREFIX + "extras"
+    BYTES = _PREFIX + "bytes"
+    """How much room an image takes beyond its base."""
 
 
 class Process(NamedTuple):

@@ -167,9 +167,11 @@ class _Setup:
 
     def _commit(self, container: str, number: int, *, last: bool) -> str:
         tag = self._key if last else self._make_step(number).rpartition(":")[2]
+        size = int(self._client.inspect(container, size=True).get("SizeRw") or 0)
         labels: dict[str, str] = {
             Label.KIND: "setup",
             Label.KEY: self._key if last else f"{self._key}-{number}",
+            Label.BYTES: str(size),
         }
         return self._client.commit(container, REPOSITORY, tag, {"Labels": labels})
 

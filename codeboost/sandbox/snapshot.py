@@ -28,7 +28,7 @@ from codeboost.sandbox.profile import HOME, USER_ID, WORKSPACE
 from codeboost.sandbox.tree import SnapshotTree, hash_blob, is_lfs_pointer, read_tree, show_paths
 from codeboost.visible import cut
 
-__all__ = ["FORMAT", "REPOSITORY", "LayerPlan", "build_layered_image", "take_snapshot"]
+__all__ = ["FORMAT", "REPOSITORY", "LaidTree", "LayerPlan", "build_layered_image", "take_snapshot"]
 
 FORMAT = 1
 """Raised whenever the same input would give other bytes."""
@@ -52,6 +52,14 @@ class LayerPlan:
     """Filled while the blobs are read."""
 
 
+@dataclass(frozen=True, slots=True)
+class LaidTree:
+    """What is known of a snapshot beyond its image: its folders, and a tar archive of what no layer can hold."""
+
+    folders: frozenset[str]
+    extras: bytes
+
+
 def take_snapshot(
     client: EngineClient,
     repository: GitRepo,
@@ -60,15 +68,16 @@ def take_snapshot(
     *,
     git: bool,
     excluded: tuple[str, ...] = (),
-) -> tuple[Snapshot, bytes]:
-    """The snapshot, made or found, and a tar archive of what no layer can hold (names that begin with ``.wh.``).
+) -> tuple[Snapshot, LaidTree]:
+    """The snapshot, made or found, and what a container of it needs to know.
 
     Raises InputError for a tree that may not be laid out, EngineError and GitError for the environment.
     """
     tree = read_tree(repository, commit, excluded=excluded)
     key = _make_key(image_id, tree.content, git=git)
     extras = [entry for entry in tree.entries if _is_whiteout(entry.path)]
-    archive = _archive_extras(repository, extras, tree) if extras else b""
+    folders = frozenset(path.decode("utf-8", "surrogateescape") for path in (*tree.folders, *tree.submodules))
+    laid = LaidTree(folders, _archive_extras(repository, extras, tree) if extras else b"")
     found = _find(client, key)
     if found is None:
         with hold_lock(f"snapshot-{key}"):
@@ -76,9 +85,9 @@ def take_snapshot(
             found = _find(client, key)
             if found is None:
                 built = _build(client, repository, tree, image_id, key, git=git)
-                return Snapshot(built.id, key, tree.content, reused=False, warnings=built.warnings), archive
+                return Snapshot(built.id, key, tree.content, reused=False, warnings=built.warnings), laid
     client.tag_image(found.id, REPOSITORY, key)
-    return Snapshot(found.id, key, tree.content, reused=True, warnings=found.warnings), archive
+    return Snapshot(found.id, key, tree.content, reused=True, warnings=found.warnings), laid
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +175,7 @@ def _write_image(
             f"a snapshot of {size} bytes came out with {written}: the repository changed meanwhile"
         )
     yield bytes(pad(size))
+    labels = dict(labels) | {Label.BYTES: str(size)}
     diff_ids = [*(base["RootFS"].get("Layers") or []), f"sha256:{digest.hexdigest()}"]
     config = json.dumps(_make_config(base, diff_ids, labels, _warn(plan)), sort_keys=True).encode()
     yield from wrap(b"config.json", config)
