@@ -7,6 +7,7 @@ grafts, lazy fetches, transports, hooks, external diffs, text conversions, pager
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -48,6 +49,8 @@ _CONFIG = (
     "submodule.recurse=false",
     "advice.graftFileDeprecated=false",
 )
+_FOLDER_MODE = 0o040000
+_KINDS = {_FOLDER_MODE: "tree", 0o160000: "commit"}
 _FULL_OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -119,7 +122,10 @@ def _make_environment() -> dict[str, str]:
 
 
 class BlobReader:
-    """One ``git cat-file --batch`` process: objects by id, as many as wanted."""
+    """One ``git cat-file --batch`` process: objects by id, as many as wanted.
+
+    Each is hashed again: git itself takes what lies in a checkout's object store for what its file name says.
+    """
 
     def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
         self._requests = requests
@@ -127,66 +133,117 @@ class BlobReader:
 
     def read(self, name: str) -> tuple[str, bytes] | None:
         """The type and content of an object, or None when the repository does not hold it."""
-        header = self._ask(name)
-        if header is None:
-            return None
-        kind, size = header
-        content = self._answers.read(size)
-        if len(content) != size:
-            raise GitError(f"git cat-file ended in the middle of {name}")
-        self._answers.read(1)
-        return kind, content
+        self._send([name])
+        return self._take(name)
+
+    def read_many(self, names: Sequence[str]) -> Iterator[tuple[str, bytes] | None]:
+        """Like ``read`` for each name, in order, without waiting for one answer before the next question.
+
+        Names are object ids: a thousand questions fit into a pipe, so neither side ever waits for the other to read.
+        """
+        for start in range(0, len(names), 1000):
+            asked = names[start : start + 1000]
+            self._send(asked)
+            for name in asked:
+                yield self._take(name)
 
     def stream(self, name: str, chunk: int = 1 << 20) -> Iterator[bytes]:
         """The content of an object in pieces, so that a large one needs no memory of its size."""
         header = self._ask(name)
         if header is None:
             raise GitError(f"object {name} is missing from the repository")
-        left = header[1]
+        kind, left, oid = header
+        digest = _begin_hash(kind, left, oid)
         while left:
             piece = self._answers.read(min(chunk, left))
             if not piece:
                 raise GitError(f"git cat-file ended in the middle of {name}")
             left -= len(piece)
+            digest.update(piece)
             yield piece
         self._answers.read(1)
+        _refuse_forged(digest, oid)
 
-    def _ask(self, name: str) -> tuple[str, int] | None:
+    def _take(self, name: str) -> tuple[str, bytes] | None:
+        header = self._read_header()
+        if header is None:
+            return None
+        kind, size, oid = header
+        content = self._answers.read(size)
+        if len(content) != size:
+            raise GitError(f"git cat-file ended in the middle of {name}")
+        self._answers.read(1)
+        digest = _begin_hash(kind, size, oid)
+        digest.update(content)
+        _refuse_forged(digest, oid)
+        return kind, content
+
+    def _ask(self, name: str) -> tuple[str, int, str] | None:
+        self._send([name])
+        return self._read_header()
+
+    def _send(self, names: Sequence[str]) -> None:
         try:
-            self._requests.write(os.fsencode(name) + b"\n")
+            self._requests.write(b"".join(os.fsencode(name) + b"\n" for name in names))
             self._requests.flush()
         except OSError as error:
             raise GitError(f"git cat-file died: {error}") from error
+
+    def _read_header(self) -> tuple[str, int, str] | None:
         words = self._answers.readline().split()
         if not words:
             raise GitError("git cat-file died")
         if words[-1] in (b"missing", b"ambiguous"):
             return None
-        return words[1].decode(), int(words[2])
+        return words[1].decode(), int(words[2]), words[0].decode()
+
+
+def _begin_hash(kind: str, size: int, oid: str) -> hashlib._Hash:
+    digest = hashlib.sha256() if len(oid) == 64 else hashlib.sha1(usedforsecurity=False)
+    digest.update(f"{kind} {size}\0".encode())
+    return digest
+
+
+def _refuse_forged(digest: hashlib._Hash, oid: str) -> None:
+    if digest.hexdigest() != oid:
+        raise GitError(
+            f"object {oid} is not what its name says: the repository's object store is damaged",
+            hint="run `git fsck`, or clone the repository anew",
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class GitRepo:
-    """A repository as git finds it: ``top`` is the work tree's root (the git folder of a bare one)."""
+    """A repository as git finds it: ``top`` is the work tree's root (the git folder of a bare one).
+
+    Where the work tree is follows from where ``.git`` lies, never from what its configuration says.
+    """
 
     top: Path
     common_dir: Path
+    git_dir: Path
 
     @classmethod
     def find(cls, start: Path) -> GitRepo | None:
         """The repository that ``start`` lies in, or None. GitError when git itself is missing."""
-        result = _run(
-            start, ["rev-parse", "--path-format=absolute", "--git-common-dir", "--is-bare-repository"]
-        )
+        begin = start.absolute()
+        for folder in (begin, *begin.parents):
+            if os.path.lexists(folder / ".git"):
+                found = cls._read(folder, {"GIT_DIR": str(folder / ".git"), "GIT_WORK_TREE": str(folder)})
+                if found is not None:
+                    return cls(folder.resolve(), *found)
+        # A bare one only outside any checkout: a tree may hold a folder that looks like a repository.
+        found = cls._read(start, {})
+        return cls(found[0], *found) if found is not None else None
+
+    @staticmethod
+    def _read(folder: Path, place: dict[str, str]) -> tuple[Path, Path] | None:
+        question = ["rev-parse", "--path-format=absolute", "--git-common-dir", "--absolute-git-dir"]
+        result = _run(folder, question, environment=_make_environment() | place)
         if result.returncode != 0:
             return None
-        common, bare = os.fsdecode(result.stdout).splitlines()[:2]
-        if bare == "true":
-            return cls(top=Path(common), common_dir=Path(common))
-        top = _run(start, ["rev-parse", "--path-format=absolute", "--show-toplevel"])
-        if top.returncode != 0:
-            return None
-        return cls(top=Path(os.fsdecode(top.stdout).rstrip("\n")), common_dir=Path(common))
+        common, own = os.fsdecode(result.stdout).splitlines()[:2]
+        return Path(common), Path(own)
 
     @classmethod
     def open(cls, start: Path) -> GitRepo:
@@ -236,26 +293,31 @@ class GitRepo:
 
     def find_entry(self, commit: str, path: str) -> TreeEntry | None:
         """The entry at ``path`` (a folder included), or None."""
-        output = self.run("ls-tree", "-z", "--full-tree", commit, "--", path)
-        wanted = os.fsencode(path)
-        for record in output.split(b"\0"):
-            head, _, found = record.partition(b"\t")
-            if record and found == wanted:
-                mode, kind, oid = head.split()
-                return TreeEntry(int(mode, 8), kind.decode(), oid.decode(), None, found)
-        return None
+        name, mode = self.find_tree(commit), _FOLDER_MODE
+        with self.read_blobs() as objects:
+            for part in os.fsencode(path).split(b"/"):
+                answer = objects.read(name) if mode == _FOLDER_MODE else None
+                found = _find_in_tree(answer[1], part, len(name) // 2) if answer else None
+                if found is None:
+                    return None
+                mode, name = found
+        return TreeEntry(mode, _KINDS.get(mode, "blob"), name, None, os.fsencode(path))
 
     def read_file(self, commit: str, path: str) -> bytes | None:
         """The content of the regular file at ``path`` in ``commit``; None when there is none (a link is none)."""
         entry = self.find_entry(commit, path)
         if entry is None or entry.kind != "blob" or entry.is_symlink:
             return None
-        return self.run("cat-file", "blob", entry.oid)
+        with self.read_blobs() as objects:
+            answer = objects.read(entry.oid)
+        if answer is None:
+            raise GitError(f"the content of {cut(path)} is missing from the repository")
+        return answer[1]
 
     @contextmanager
     def read_blobs(self) -> Iterator[BlobReader]:
         """A reader of objects by id; one process for all of them."""
-        process = _start(self.top, ["cat-file", "--batch"])
+        process = _start(self.top, ["cat-file", "--batch"], self._make_environment())
         assert process.stdin is not None  # noqa: S101 - both are pipes by construction
         assert process.stdout is not None  # noqa: S101
         try:
@@ -348,8 +410,11 @@ class GitRepo:
 
     def _read_personal(self, name: str) -> str | None:
         # The only look at the person's own settings: reading a value runs nothing.
-        personal = {key: os.environ[key] for key in ("HOME", "XDG_CONFIG_HOME") if key in os.environ}
-        environment = {k: v for k, v in _make_environment().items() if k != "GIT_CONFIG_GLOBAL"} | personal
+        names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
+        personal = {key: os.environ[key] for key in names if key in os.environ}
+        environment = {
+            k: v for k, v in self._make_environment().items() if k != "GIT_CONFIG_GLOBAL"
+        } | personal
         result = _run(self.top, ["config", "--get", name], environment=environment)
         return result.stdout.decode("utf-8", "replace").strip() if result.returncode == 0 else None
 
@@ -359,9 +424,14 @@ class GitRepo:
         return parse_remote(url) if url else None
 
     def list_changes(self) -> list[str]:
-        """Paths whose content differs from HEAD, untracked files included; what a run will not see."""
-        output = self.run("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=all")
-        return [os.fsdecode(record[3:]) for record in output.split(b"\0") if record]
+        """Paths whose content differs from HEAD, untracked files included; what a run will not see.
+
+        Asked in a git folder of our own: in the checkout's, filters and the like that its configuration names would run.
+        """
+        head = self.find_commit("HEAD")
+        with self.open_scratch() as scratch:
+            scratch.adopt(head, self.git_dir / "index", self.common_dir / "info" / "exclude")
+            return scratch.list_changes(self.top, head)
 
     def list_untracked(self, *paths: str) -> list[bytes]:
         """Files at or below ``paths`` that are neither in the index nor ignored."""
@@ -397,9 +467,16 @@ class GitRepo:
 
     # The door
 
+    def _make_environment(self) -> dict[str, str]:
+        # Named outright, so that core.worktree and core.bare of the checkout's own configuration have no say.
+        place = {"GIT_DIR": str(self.git_dir)}
+        if self.top != self.common_dir:
+            place["GIT_WORK_TREE"] = str(self.top)
+        return _make_environment() | place
+
     def run(self, *arguments: str, stdin: bytes | None = None) -> bytes:
         """The output of a git command; GitError with git's own first line when it fails."""
-        result = _run(self.top, arguments, stdin=stdin)
+        result = _run(self.top, arguments, stdin=stdin, environment=self._make_environment())
         if result.returncode != 0:
             said = result.stderr.decode("utf-8", "replace").strip().split("\n")[0]
             raise GitError(f"git {arguments[0]} failed in {cut(str(self.top))}: {cut(said, 200)}")
@@ -407,7 +484,7 @@ class GitRepo:
 
     def try_run(self, *arguments: str) -> bytes | None:
         """The output of a git command, or None when it exits other than 0: for questions with a plain no."""
-        result = _run(self.top, arguments)
+        result = _run(self.top, arguments, environment=self._make_environment())
         return result.stdout if result.returncode == 0 else None
 
 
@@ -444,7 +521,10 @@ class ScratchRepo:
         config = f"[core]\n\trepositoryFormatVersion = {version}\n\tbare = false\n{extension}"
         (folder / "config").write_text(config, encoding="utf-8")
         (folder / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
-        (folder / "objects" / "info" / "alternates").write_bytes(os.fsencode(objects) + b"\n")
+        path = os.fsencode(objects)
+        if b"\n" in path:
+            path = b'"' + path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
+        (folder / "objects" / "info" / "alternates").write_bytes(path + b"\n")
         return cls(folder)
 
     def write_tree(self, entries: Iterable[TreeEntry]) -> str:
@@ -472,12 +552,46 @@ class ScratchRepo:
         stem = f"{prefix}-{name.decode().strip()}"
         return Path(stem + ".pack"), Path(stem + ".idx")
 
+    def adopt(self, head: str | None, index: Path, exclude: Path) -> None:
+        """Takes over what is mere data: which commit is checked out, what the index remembers, what is ignored."""
+        if head is not None:
+            (self.folder / "HEAD").write_text(head + "\n", encoding="utf-8")
+        for source, name in ((index, "index"), (exclude, "info/exclude")):
+            if source.is_file():
+                shutil.copyfile(source, self.folder / name)
+
+    def list_changes(self, top: Path, head: str | None) -> list[str]:
+        """What differs in the work tree at ``top``."""
+        question = ("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=all")
+        place = {"GIT_WORK_TREE": str(top)}
+        try:
+            output = self.run(*question, extra=place)
+        except GitError:
+            # A split or damaged index: ask without what it remembers.
+            (self.folder / "index").unlink(missing_ok=True)
+            if head is not None:
+                self.run("read-tree", head)
+            output = self.run(*question, extra=place)
+        return [os.fsdecode(record[3:]) for record in output.split(b"\0") if record]
+
     def run(self, *arguments: str, stdin: bytes | None = None, extra: dict[str, str] | None = None) -> bytes:
         environment = _make_environment() | {"GIT_DIR": str(self.folder)} | (extra or {})
         result = _run(self.folder, arguments, stdin=stdin, environment=environment)
         if result.returncode != 0:
             raise GitError(f"git failed in {cut(str(self.folder))}: {_find_reason(result.stderr)}")
         return result.stdout
+
+
+def _find_in_tree(content: bytes, name: bytes, oid_bytes: int) -> tuple[int, str] | None:
+    """The mode and id of the entry ``name`` in a tree object: ``mode SP name NUL id``, again and again."""
+    start = 0
+    while start < len(content):
+        space = content.index(b" ", start)
+        end = content.index(b"\0", space)
+        if content[space + 1 : end] == name:
+            return int(content[start:space], 8), content[end + 1 : end + 1 + oid_bytes].hex()
+        start = end + 1 + oid_bytes
+    return None
 
 
 def _find_reason(stderr: bytes) -> str:
@@ -527,12 +641,12 @@ def _run(
         raise GitError(f"{cut(str(folder))} is not a folder") from error
 
 
-def _start(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+def _start(folder: Path, arguments: Sequence[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             _command(arguments),
             cwd=folder,
-            env=_make_environment(),
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

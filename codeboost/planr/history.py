@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -97,8 +98,9 @@ def _read(
     if head is not None:
         log = repo.read_log(head, tasks)
         with repo.read_blobs() as reader:
-            for entry in log:
-                teller.take_commit(entry, reader)
+            teller.prepare(log, reader)
+        for entry in log:
+            teller.take_commit(entry)
     teller.take_work_tree(workspace, now)
     found = (*warnings, *teller.warnings)
     if head is None or not with_dirty:
@@ -132,7 +134,19 @@ class _Teller:
             if task_id in workspace.tasks
         }
 
-    def take_commit(self, entry: LogEntry, reader: BlobReader) -> None:
+    def prepare(self, log: Sequence[LogEntry], reader: BlobReader) -> None:
+        """Find out the status in every version of every task, in one go."""
+        oids = [
+            oid
+            for entry in log
+            for mode, oid, path in entry.files
+            if mode in _REGULAR and oid not in self._known and self._name_task(path) is not None
+        ]
+        wanted = list(dict.fromkeys(oids))
+        for oid, found in zip(wanted, reader.read_many(wanted), strict=True):
+            self._known[oid] = parse_status(found[1]) if found is not None and found[0] == "blob" else None
+
+    def take_commit(self, entry: LogEntry) -> None:
         changes = []
         for mode, oid, path in entry.files:
             task_id = self._name_task(path)
@@ -143,7 +157,7 @@ class _Teller:
             if mode not in _REGULAR:
                 changes += self._move(task_id, None)
                 continue
-            status = self._find_status(oid, reader)
+            status = self._known[oid]
             if status is None:
                 self._warn(
                     task_id,
@@ -173,12 +187,6 @@ class _Teller:
         if not name.endswith(b".md") or b"/" in name or name.startswith(b".") or name == b"README.md":
             return None
         return os.fsdecode(name[:-3])
-
-    def _find_status(self, oid: str, reader: BlobReader) -> Status | None:
-        if oid not in self._known:
-            found = reader.read(oid)
-            self._known[oid] = parse_status(found[1]) if found is not None and found[0] == "blob" else None
-        return self._known[oid]
 
     def _move(self, task_id: str, status: str | None) -> list[Change]:
         before = self._states.get(task_id)
