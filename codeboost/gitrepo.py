@@ -49,6 +49,7 @@ _CONFIG = (
     "submodule.recurse=false",
     "advice.graftFileDeprecated=false",
 )
+_TREE_LINE = re.compile(rb"tree ([0-9a-f]{40}(?:[0-9a-f]{24})?)\n")
 _FOLDER_MODE = 0o040000
 _KINDS = {_FOLDER_MODE: "tree", 0o160000: "commit"}
 _FULL_OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -275,7 +276,12 @@ class GitRepo:
 
     def find_tree(self, commit: str) -> str:
         """The id of a commit's tree."""
-        return self.run("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").decode().strip()
+        with self.read_blobs() as objects:
+            answer = objects.read(f"{commit}^{{commit}}")
+        match = _TREE_LINE.match(answer[1]) if answer else None
+        if match is None:
+            raise GitError(f"{cut(commit)} is no commit of {cut(str(self.top))}")
+        return match[1].decode()
 
     def list_tree(self, commit: str, *, sizes: bool = False) -> list[TreeEntry]:
         """Every leaf of the commit's tree, in git's order. 50,000 files take 27 ms (without sizes)."""
@@ -308,10 +314,14 @@ class GitRepo:
         entry = self.find_entry(commit, path)
         if entry is None or entry.kind != "blob" or entry.is_symlink:
             return None
+        return self.read_blob(entry.oid)
+
+    def read_blob(self, oid: str) -> bytes:
+        """The content of one blob; GitError when the repository does not hold it, or holds something else there."""
         with self.read_blobs() as objects:
-            answer = objects.read(entry.oid)
+            answer = objects.read(oid)
         if answer is None:
-            raise GitError(f"the content of {cut(path)} is missing from the repository")
+            raise GitError(f"object {cut(oid)} is missing from the repository")
         return answer[1]
 
     @contextmanager

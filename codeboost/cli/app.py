@@ -8,7 +8,6 @@ import typer
 
 from codeboost.cli.allow import allow_app
 from codeboost.cli.command import command_app
-from codeboost.cli.doctor import doctor, sweep
 from codeboost.cli.init import init
 from codeboost.cli.plan import plan_app
 from codeboost.cli.run import run
@@ -28,11 +27,9 @@ app.add_typer(plan_app, name="plan")
 app.add_typer(allow_app, name="allow")
 app.command("run")(run)
 app.add_typer(command_app, name="command")
-app.command("doctor")(doctor)
-app.command("sweep")(sweep)
 
 
-def _show_version(wanted: bool) -> None:  # noqa: FBT001 - the shape that typer calls
+def _show_version(wanted: bool) -> None:
     if wanted:
         from codeboost import __version__  # noqa: PLC0415
 

@@ -7,17 +7,22 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from codeboost.errors import CodeboostError, InputError
 from codeboost.visible import escape
 
-if TYPE_CHECKING:
-    from codeboost.diagnostics import Diagnostic
-
-__all__ = ["describe_diagnostic", "emit", "is_terminal", "note", "report_bug", "run_app", "say", "wants_color"]
+__all__ = [
+    "emit",
+    "is_terminal",
+    "note",
+    "report_bug",
+    "run_app",
+    "say",
+    "wants_color",
+]
 
 INTERRUPTED = 130
 # A bug of ours exits differently from everything a user can cause (sysexits.h: EX_SOFTWARE).
@@ -68,22 +73,6 @@ def emit(
     say(json.dumps(document, indent=2))
 
 
-def describe_diagnostic(diagnostic: Diagnostic) -> dict[str, object]:
-    """A diagnostic as ``--json`` shows it. The keys never change within format 1."""
-    return {
-        "code": diagnostic.code,
-        "severity": diagnostic.severity.value,
-        "message": diagnostic.message,
-        "item": diagnostic.item,
-        "pointer": diagnostic.pointer,
-        "line": diagnostic.line,
-        "column": diagnostic.column,
-        "reason": diagnostic.reason,
-        "keyword": diagnostic.keyword,
-        "hint": diagnostic.hint,
-    }
-
-
 def run_app(app: typer.Typer, program: str, arguments: Sequence[str]) -> int:
     """Run a command line and give its exit code. Nothing that can go wrong shows a traceback."""
     as_json = "--json" in _before_dashes(arguments)
@@ -126,7 +115,9 @@ def _invoke(app: typer.Typer, program: str, arguments: Sequence[str], *, as_json
 def _report(error: CodeboostError, program: str, command: str, *, as_json: bool) -> int:
     found = error.diagnostics if isinstance(error, InputError) else ()
     if as_json:
-        described = [describe_diagnostic(diagnostic) for diagnostic in found]
+        from codeboost.reporting.diagnostics import to_json  # noqa: PLC0415
+
+        described = [to_json(diagnostic) for diagnostic in found]
         kind = {2: "usage", 3: "approval", 4: "infrastructure"}.get(error.exit_code, "input")
         described = described or [_describe_failure(kind, str(error), error.hint)]
         emit(command, None, exit_code=error.exit_code, diagnostics=described)
@@ -138,8 +129,9 @@ def _report(error: CodeboostError, program: str, command: str, *, as_json: bool)
 
 def _describe_failure(kind: str, message: str, hint: str | None) -> dict[str, object]:
     from codeboost.diagnostics import Diagnostic, Severity  # noqa: PLC0415
+    from codeboost.reporting.diagnostics import to_json  # noqa: PLC0415
 
-    return describe_diagnostic(Diagnostic(kind, Severity.ERROR, message, hint=hint))
+    return to_json(Diagnostic(kind, Severity.ERROR, message, hint=hint))
 
 
 def report_bug(error: Exception, program: str, arguments: Sequence[str]) -> int:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from codeboost.cli.console import describe_diagnostic, emit, is_terminal, note, say, wants_color
+from codeboost.cli.console import emit, is_terminal, note, say, wants_color
 from codeboost.cli.options import BaseOption, IssueArgument, JsonFlag, RepoOption
+
+if TYPE_CHECKING:
+    from codeboost.diagnostics import Diagnostic
 
 __all__ = ["plan_app"]
 
@@ -36,6 +39,7 @@ def import_(
     from codeboost.operations.import_plan import import_plan  # noqa: PLC0415
     from codeboost.operations.plan_file import read_plan_file  # noqa: PLC0415
     from codeboost.operations.project import open_project  # noqa: PLC0415
+    from codeboost.reporting.diagnostics import to_json  # noqa: PLC0415
     from codeboost.reporting.plans import describe_import, render_import  # noqa: PLC0415
     from codeboost.store.database import Store  # noqa: PLC0415
 
@@ -55,7 +59,7 @@ def import_(
             "plan import",
             describe_import(result),
             exit_code=exit_code,
-            diagnostics=[describe_diagnostic(found) for found in result.diagnostics],
+            diagnostics=[to_json(found) for found in result.diagnostics],
         )
     else:
         _show_diagnostics(source.name, source.data, result.diagnostics)
@@ -76,7 +80,7 @@ def _confirm_reopening(tasks: Sequence[str]) -> bool:
     return typer.confirm("Open them again?", default=False, err=True)
 
 
-def _show_diagnostics(name: str, data: bytes, diagnostics: Sequence[object]) -> None:
+def _show_diagnostics(name: str, data: bytes, diagnostics: Sequence[Diagnostic]) -> None:
     from codeboost.reporting.diagnostics import render_text  # noqa: PLC0415
 
     text = render_text(name, data, diagnostics, color=wants_color(sys.stderr))
@@ -204,4 +208,67 @@ def approve(
         emit("plan approve", describe_plan_row(approved))
     else:
         say(render_plan_row(approved))
+    return 0
+
+
+@plan_app.command("diff")
+def diff(
+    issue: IssueArgument,
+    before: Annotated[
+        int, typer.Argument(min=1, metavar="R1", help="The earlier revision.", show_default=False)
+    ],
+    after: Annotated[
+        int, typer.Argument(min=1, metavar="R2", help="The later revision.", show_default=False)
+    ],
+    as_json: JsonFlag = False,
+) -> int:
+    """Show item by item what changed between two revisions."""
+    from codeboost.operations.project import open_project, require_plan  # noqa: PLC0415
+    from codeboost.plan.difference import compare_plans  # noqa: PLC0415
+    from codeboost.reporting.plans import describe_difference, render_difference  # noqa: PLC0415
+    from codeboost.store.database import Store  # noqa: PLC0415
+
+    with Store.open() as store:
+        project = open_project(store, Path.cwd())
+        plans = [require_plan(project, issue, revision).plan for revision in (before, after)]
+    difference = compare_plans(*plans)
+    if as_json:
+        emit("plan diff", describe_difference(difference))
+    else:
+        say(render_difference(difference, color=wants_color(sys.stdout)))
+    return 0
+
+
+@plan_app.command("schema")
+def schema() -> int:
+    """Print the JSON Schema of a plan, byte for byte as it ships (for tools that take one)."""
+    from codeboost.resources import read_resource  # noqa: PLC0415
+
+    sys.stdout.write(read_resource("schema/plan.schema.json").decode())
+    return 0
+
+
+@plan_app.command("new")
+def new(
+    issue: IssueArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write here instead of printing; never over a file."),
+    ] = None,
+) -> int:
+    """Begin a plan: a commented YAML skeleton that is already of the right shape."""
+    from codeboost.errors import UsageError  # noqa: PLC0415
+    from codeboost.plan.skeleton import make_skeleton  # noqa: PLC0415
+    from codeboost.visible import escape  # noqa: PLC0415
+
+    text = make_skeleton(issue)
+    if out is None:
+        sys.stdout.write(text)
+        return 0
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{escape(str(out))} cannot be written: {error.strerror}") from error
+    say(f"wrote {escape(str(out))}; check it with `codeboost plan check {escape(str(out))}`")
     return 0

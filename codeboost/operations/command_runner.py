@@ -144,7 +144,6 @@ class CommandRunner:
                 # Whatever went wrong here, no container outlives the run.
                 self._cancelled.set()
                 raise
-        self._settle_unstarted(run_id)
 
     def _make_spec(self, command: Command, environment: Environment) -> CommandSpec:
         assert environment.snapshot is not None  # noqa: S101 - nothing executes after a failed setup
@@ -227,7 +226,7 @@ class CommandRunner:
         # The engine's fault, or somebody stopped it: nothing was learned about the work.
         return self.mover.plan_return(item_id, run_id)
 
-    def _settle_unstarted(self, run_id: int) -> None:
+    def settle_unstarted(self, run_id: int) -> None:
         """Say of every command that never started what it waited for, or that the run was stopped first."""
         for command in self._schedule.list_unstarted():
             blockers = self._schedule.find_blockers(command.item)

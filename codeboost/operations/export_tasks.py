@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from codeboost.errors import InputError
 from codeboost.operations.move_tasks import name_task
 from codeboost.operations.project import Project
 from codeboost.parsing.frontmatter import split_body
+from codeboost.plan.difference import ItemDifference, ItemFate, compare_plans
 from codeboost.plan.markdown import render_item
 from codeboost.plan.model import Item, Plan
 from codeboost.planr.changes import find_goal_file, find_task_file, write_goal, write_task
@@ -26,16 +26,10 @@ from codeboost.planr.storage import Writer, lock_root
 from codeboost.planr.taskfile import parse_task, render_task, rewrite_task
 from codeboost.store.plans import StoredPlan, list_exports, record_export
 
-__all__ = ["Change", "TaskChange", "compare_items", "export_tasks", "find_reopened", "name_goal"]
+__all__ = ["TaskChange", "export_tasks", "find_reopened", "name_goal"]
 
-
-class Change(StrEnum):
-    """What a new revision means for a task."""
-
-    NEW = "new"
-    CHANGED = "changed"
-    UNCHANGED = "unchanged"
-    DROPPED = "dropped"
+# A new title alone is no other work.
+_OPENED = frozenset({ItemFate.ADDED, ItemFate.CHANGED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +38,7 @@ class TaskChange:
 
     task: str
     file: str
-    change: Change
+    fate: ItemFate
     before: Status | None
     after: Status
     kept_body: str | None = None
@@ -55,33 +49,15 @@ def name_goal(prefix: str, issue: int) -> str:
     return f"{prefix.lower()}-{issue}"
 
 
-def compare_items(old: Plan | None, new: Plan) -> dict[str, Change]:
-    """What the new revision means for each item id of either (design §6: intent, files, acceptance, depends_on)."""
-    known = {item.id: item for item in old.items} if old else {}
-    changes = {}
-    for item in new.items:
-        before = known.pop(item.id, None)
-        if before is None:
-            changes[item.id] = Change.NEW
-        else:
-            same = _essence(before) == _essence(item)
-            changes[item.id] = Change.UNCHANGED if same else Change.CHANGED
-    return changes | dict.fromkeys(known, Change.DROPPED)
-
-
-def _essence(item: Item) -> tuple[object, ...]:
-    return item.intent, item.files, item.acceptance, item.depends_on
-
-
 def find_reopened(root: Path, prefix: str, old: Plan | None, new: Plan) -> list[str]:
     """The tasks that a person had set to ``done`` and that importing ``new`` would open again."""
     config = _load_config(root)
     writer = Writer(root)
     reopened = []
-    for item_id, change in compare_items(old, new).items():
-        if change not in {Change.CHANGED, Change.NEW}:
+    for difference in _compare(old, new):
+        if difference.fate not in _OPENED:
             continue
-        task_id = name_task(prefix, new.issue, item_id)
+        task_id = name_task(prefix, new.issue, difference.id)
         file = find_task_file(config, task_id)
         source = writer.read(file)
         task = parse_task(source, task_id, file)[0] if source is not None else None
@@ -102,19 +78,23 @@ def export_tasks(
     exports = list_exports(project.store, project.repository.id)
     digests: dict[str, str] = {}
     plan = new.plan
-    items = {item.id: item for item in plan.items}
     results = []
     with lock_root(root) as writer:
-        for item_id, change in compare_items(old.plan if old else None, plan).items():
-            work = _TaskWork(project, root, config, prefix, new, exports, digests, writer)
-            item = items.get(item_id)
-            if item is None:
-                results += work.drop(item_id)
+        work = _TaskWork(project, root, config, prefix, new, exports, digests, writer)
+        for difference in _compare(old.plan if old else None, plan):
+            if difference.after is None:
+                results += work.drop(difference.id)
             else:
-                results.append(work.write(item, change))
+                results.append(work.write(difference.after, difference.fate))
         _write_goal(root, config, prefix, plan, writer)
     record_export(project.store, project.repository.id, new.id, digests)
     return results
+
+
+def _compare(old: Plan | None, new: Plan) -> tuple[ItemDifference, ...]:
+    if old is None:
+        return tuple(ItemDifference(item.id, None, item) for item in new.items)
+    return compare_plans(old, new).items
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +108,7 @@ class _TaskWork:
     digests: dict[str, str]
     writer: Writer
 
-    def write(self, item: Item, change: Change) -> TaskChange:
+    def write(self, item: Item, fate: ItemFate) -> TaskChange:
         issue = self.stored.issue
         task_id = name_task(self.prefix, issue, item.id)
         file = find_task_file(self.config, task_id)
@@ -142,11 +122,11 @@ class _TaskWork:
             )
             write_task(self.root, task_id, content, expected=None, writer=self.writer)
             self.digests[file] = _digest(body.encode())
-            return TaskChange(task_id, file, change, None, Status.OPEN)
+            return TaskChange(task_id, file, fate, None, Status.OPEN)
         before = self._read_status(task_id, file, source)
-        if change is Change.UNCHANGED:
+        if fate not in _OPENED:
             self._replace(task_id, source, rewrite_task(source, refs=refs))
-            return TaskChange(task_id, file, change, before, before)
+            return TaskChange(task_id, file, fate, before, before)
         header, old_body = split_body(
             rewrite_task(source, title=item.title, status=Status.OPEN, depends=depends, refs=refs)
         )
@@ -157,7 +137,7 @@ class _TaskWork:
         elif old_body != body.encode():
             kept = body
         self._replace(task_id, source, header + old_body)
-        return TaskChange(task_id, file, change, before, Status.OPEN, kept)
+        return TaskChange(task_id, file, fate, before, Status.OPEN, kept)
 
     def drop(self, item_id: str) -> list[TaskChange]:
         task_id = name_task(self.prefix, self.stored.issue, item_id)
@@ -167,7 +147,7 @@ class _TaskWork:
             return []
         before = self._read_status(task_id, file, source)
         self._replace(task_id, source, rewrite_task(source, status=Status.DROPPED))
-        return [TaskChange(task_id, file, Change.DROPPED, before, Status.DROPPED)]
+        return [TaskChange(task_id, file, ItemFate.REMOVED, before, Status.DROPPED)]
 
     def _read_status(self, task_id: str, file: str, source: bytes) -> Status:
         task, errors = parse_task(source, task_id, file)

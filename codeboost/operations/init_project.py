@@ -8,8 +8,8 @@ from pathlib import Path
 from codeboost.errors import InfrastructureError, UsageError
 from codeboost.gitrepo import GitRepo
 from codeboost.operations.project import parse_slug
+from codeboost.planr import scaffold
 from codeboost.planr.config import find_root
-from codeboost.planr.scaffold import scaffold
 from codeboost.policy import POLICY_FILE
 from codeboost.store.database import Store
 from codeboost.store.plans import RepositoryRecord, bind_checkout, find_repository
@@ -93,10 +93,10 @@ def init_project(
     created: list[str] = []
     warnings: list[str] = []
     if root is None:
-        made = scaffold(git.top, in_repo=True)
-        created += made.created
-        warnings += made.warnings
-        root = git.top
+        made = scaffold.init(git.top, in_repo=True)
+        created += made.written
+        warnings += made.notes
+        root = made.root
     policy = git.top / POLICY_FILE
     chosen: str | None = None
     if not policy.exists() and not policy.is_symlink():

@@ -65,6 +65,7 @@ def run_checks(
                     runner.execute(run_id, environment)
             finally:
                 executor.close()
+        runner.settle_unstarted(run_id)
         result = _summarise(ground, runner, run_id, began)
         end_run(project.store, run_id, result.exit_code)
         return result

@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from typing import Any
 
 from codeboost.errors import UsageError
 from codeboost.operations.check_plan_files import FileCheck
-from codeboost.operations.export_tasks import Change, TaskChange
+from codeboost.operations.export_tasks import TaskChange
 from codeboost.operations.import_plan import ImportResult
 from codeboost.plan.canonical import to_document
-from codeboost.plan.export import render_markdown, render_yaml
+from codeboost.plan.difference import ItemFate, PlanDifference
+from codeboost.plan.markdown import render_plan as render_markdown
 from codeboost.plan.model import CheckType, Plan
+from codeboost.plan.rendering import dump_json, dump_yaml
 from codeboost.reporting.diagnostics import render_github, render_sarif, render_text, to_json
 from codeboost.store.plans import StoredPlan
 from codeboost.visible import escape
 
 __all__ = [
     "describe_check",
+    "describe_difference",
     "describe_import",
     "describe_plan",
     "describe_plan_row",
     "render_check",
+    "render_difference",
     "render_import",
     "render_plan",
     "render_plan_list",
     "render_plan_row",
 ]
 
-_WHAT_CHANGED = {
-    Change.NEW: "new",
-    Change.CHANGED: "changed",
-    Change.UNCHANGED: "unchanged",
-    Change.DROPPED: "no longer in the plan",
+_FATES = {
+    ItemFate.ADDED: "new",
+    ItemFate.CHANGED: "changed",
+    ItemFate.RETITLED: "same work, new title",
+    ItemFate.UNCHANGED: "unchanged",
+    ItemFate.REMOVED: "no longer in the plan",
 }
 
 
@@ -51,7 +57,7 @@ def describe_import(result: ImportResult) -> dict[str, Any]:
             {
                 "id": task.task,
                 "file": task.file,
-                "change": task.change.value,
+                "change": task.fate.value,
                 "from": task.before.value if task.before else None,
                 "to": task.after.value,
                 "text_not_written": task.kept_body,
@@ -89,7 +95,7 @@ def render_import(result: ImportResult) -> str:
 
 def _describe_status(task: TaskChange) -> str:
     moved = "" if task.before in {None, task.after} else f", was {task.before}"
-    return f"{task.after} ({_WHAT_CHANGED[task.change]}{moved})"
+    return f"{task.after} ({_FATES[task.fate]}{moved})"
 
 
 # check
@@ -101,7 +107,7 @@ def describe_check(results: Sequence[FileCheck]) -> list[dict[str, Any]]:
             "file": result.file.name,
             "ok": not result.has_errors,
             "base_commit": result.base_commit,
-            "diagnostics": to_json(result.diagnostics),
+            "diagnostics": [to_json(found) for found in result.diagnostics],
         }
         for result in results
     ]
@@ -176,10 +182,9 @@ def render_plan_list(plans: Sequence[StoredPlan]) -> str:
 def render_plan(stored: StoredPlan, format_: str) -> str:
     """UsageError when ``format_`` is none that there is."""
     if format_ == "json":
-        # The canonical bytes themselves: what the digest is of.
-        return stored.canonical.decode()
+        return dump_json(stored.plan)
     if format_ == "yaml":
-        return render_yaml(stored.plan)
+        return dump_yaml(stored.plan)
     if format_ == "markdown":
         return render_markdown(stored.plan)
     if format_ != "text":
@@ -203,3 +208,79 @@ def _render_text(plan: Plan) -> str:
         lines.append("Open questions:")
         lines += [f"  - {escape(question)}" for question in plan.questions]
     return "\n".join(lines)
+
+
+# diff
+
+
+def describe_difference(difference: PlanDifference) -> dict[str, Any]:
+    before, after = to_document(difference.before), to_document(difference.after)
+    return {
+        "before": difference.before.revision,
+        "after": difference.after.revision,
+        "fields": list(difference.fields),
+        "items": [
+            {
+                "id": item.id,
+                "change": item.fate.value,
+                "fields": {
+                    name: {"before": _pick(before, item.id)[name], "after": _pick(after, item.id)[name]}
+                    for name in item.fields
+                },
+            }
+            for item in difference.items
+        ],
+        "plan": {
+            name: {"before": before[name], "after": after[name]}
+            for name in difference.fields
+            if name in before
+        },
+    }
+
+
+def _pick(document: dict[str, Any], item_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(item for item in document["items"] if item["id"] == item_id)
+    return found
+
+
+def render_difference(difference: PlanDifference, *, color: bool) -> str:
+    """Item by item, then line by line within each field that differs."""
+    before, after = to_document(difference.before), to_document(difference.after)
+    lines = [f"revision {difference.before.revision} → revision {difference.after.revision}"]
+    if difference.is_empty:
+        lines.append("nothing changed")
+    for name in difference.fields:
+        if name == "order":
+            lines.append("the items stand in another order")
+        else:
+            lines += [f"{name}:", *_compare_lines(before[name], after[name], color=color)]
+    for item in difference.items:
+        title = item.after.title if item.after else item.before.title if item.before else ""
+        if item.fate is not ItemFate.UNCHANGED:
+            lines.append(f"{item.id}  {_FATES[item.fate]}: {escape(title)}")
+        for name in item.fields:
+            lines.append(f"  {name}:")
+            old, new = _pick(before, item.id)[name], _pick(after, item.id)[name]
+            lines += _compare_lines(old, new, color=color)
+    return "\n".join(lines)
+
+
+def _compare_lines(before: object, after: object, *, color: bool) -> list[str]:
+    rows = []
+    for row in difflib.ndiff(_list_lines(before), _list_lines(after)):
+        if row.startswith("?"):
+            continue
+        style = {"-": "31", "+": "32"}.get(row[0])
+        shown = escape(row)
+        rows.append(f"    \x1b[{style}m{shown}\x1b[0m" if color and style else f"    {shown}")
+    return rows
+
+
+def _list_lines(value: object) -> list[str]:
+    if isinstance(value, str):
+        return value.split("\n")
+    assert isinstance(value, list)  # noqa: S101 - the fields of a plan are texts and lists
+    return [
+        entry if isinstance(entry, str) else ", ".join(f"{k}: {v}" for k, v in entry.items())
+        for entry in value
+    ]
