@@ -31,6 +31,19 @@ function readHash() {
   return read;
 }
 
+/** A step that "back" undoes. Not by `location.hash`: an empty one would scroll to the top. */
+function go(hash) {
+  history.pushState(null, "", hash);
+  followHash();
+}
+
+function onClick(event) {
+  const link = event.target.closest?.("a[href^='#']");
+  if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  go(link.getAttribute("href"));
+}
+
 function setHash(change) {
   history.replaceState(null, "", hashFor(change));
   followHash();
@@ -157,7 +170,7 @@ function drawPanel(opened) {
   for (const row of document.querySelectorAll("#page a.row")) if (row.hash === hashFor({ task: filter.task }) && filter.task) row.setAttribute("aria-current", "true");
 }
 
-const closePanel = () => { location.hash = hashFor({ task: "", run: "" }); };
+const closePanel = () => go(hashFor({ task: "", run: "" }));
 
 function focusKey(key) {
   const row = key && [...document.querySelectorAll("[data-key]")].find((one) => one.dataset.key === key);
@@ -179,9 +192,9 @@ function moveFocus(step) {
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const typing = event.target.matches?.("input, select, textarea");
   const searching = event.target === byId("search");
-  if (event.key === "/" && !typing) {
+  const steered = event.target.matches?.("select, .trend-slider");
+  if (event.key === "/" && !searching) {
     event.preventDefault();
     if (narrow.matches && !byId("panel").hidden) closePanel();
     byId("search").focus();
@@ -191,7 +204,7 @@ function onKey(event) {
     if (!byId("panel").hidden) closePanel();
     else if (isFiltered()) { byId("search").value = ""; setHash({ ...EMPTY_FILTER }); }
     else document.activeElement?.blur();
-  } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && !event.shiftKey && (!typing || searching)) {
+  } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && !event.shiftKey && !steered) {
     if (event.target.closest?.(".picture-scroll")) return;
     event.preventDefault();
     if (searching) { if (event.key === "ArrowDown") moveFocus(1); return; }
@@ -304,6 +317,7 @@ byId("search").addEventListener("input", (event) => setHash({ q: event.target.va
 byId("clear").addEventListener("click", () => { byId("search").value = ""; setHash({ ...EMPTY_FILTER }); byId("search").focus(); });
 byId("skip").addEventListener("click", (event) => { event.preventDefault(); byId("main").focus(); });
 byId("theme").addEventListener("click", nextTheme);
+addEventListener("click", onClick);
 addEventListener("hashchange", followHash);
 addEventListener("keydown", onKey);
 narrow.addEventListener("change", () => { byId("page").inert = !byId("panel").hidden && narrow.matches; });

@@ -48,9 +48,9 @@ function drawTrend(runs) {
   slider.addEventListener("pointerleave", rest);
   slider.addEventListener("focus", () => { if (slider.matches(":focus-visible")) show(Number(slider.value)); });
   slider.addEventListener("blur", rest);
-  slider.addEventListener("click", (event) => { location.hash = hashFor({ run: String(indexAt(event)) }); });
+  slider.addEventListener("click", (event) => { go(hashFor({ run: String(indexAt(event)) })); });
   slider.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") location.hash = hashFor({ run: slider.value });
+    if (event.key === "Enter") go(hashFor({ run: slider.value }));
   });
   rest();
   return el("div", { class: "trend" },
