@@ -128,7 +128,7 @@ def read_policy(repo: GitRepo, commit: str) -> Policy:
     size = int(repo.run("cat-file", "-s", entry.oid))
     if size > MAX_BYTES:
         raise _refuse(where, [(None, f"it has {size} bytes; at most {MAX_BYTES} are read")])
-    return parse_policy(repo.run("cat-file", "blob", entry.oid), where)
+    return parse_policy(repo.read_blob(entry.oid), where)
 
 
 def parse_policy(data: bytes, where: str = POLICY_FILE) -> Policy:
@@ -149,7 +149,7 @@ def parse_policy(data: bytes, where: str = POLICY_FILE) -> Policy:
     reader = _Reader(text)
     policy = reader.read(document, hashlib.sha256(data).hexdigest())
     if reader.faults:
-        raise _refuse(where, reader.faults)
+        raise _refuse(where, sorted(reader.faults, key=lambda fault: fault[0] or 0))
     return policy
 
 
@@ -283,18 +283,28 @@ class _Reader:
 
     def _find_line(self, section: str, key: str | None) -> int | None:
         """Where the key stands, as a person would look for it; tomllib keeps no positions."""
-        header = re.compile(rf"\s*\[\[?\s*[\"']?{re.escape(section)}[\"']?\s*[.\]]")
-        wanted = re.compile(rf"\s*[\"']?{re.escape(key or '')}[\"']?\s*[=.]")
-        dotted = re.compile(rf"\s*{re.escape(section)}\s*\.\s*[\"']?{re.escape(key or '')}")
-        inside = not section
-        place = None
+        wanted = ".".join(part for part in (section, key) if part)
+        table, fallback = "", None
         for number, line in enumerate(self._lines, 1):
-            if re.match(r"\s*\[", line) and not line.rstrip().endswith(","):
-                inside = header.match(line) is not None if section else False
-                place = place or (number if inside else None)
-            elif key and ((inside and wanted.match(line)) or dotted.match(line)):
+            if header := _HEADER.fullmatch(line):
+                table = name = _normalize(header[1])
+            elif assignment := _ASSIGNMENT.match(line):
+                name = ".".join(filter(None, (table, _normalize(assignment[1]))))
+            else:
+                continue
+            if name == wanted or name.startswith(f"{wanted}."):
                 return number
-        return place
+            if name == section:
+                fallback = fallback or number
+        return fallback
+
+
+_HEADER = re.compile(r"\s*\[\[?([^\]=,]+)\]\]?\s*(?:#.*)?")
+_ASSIGNMENT = re.compile(r"([^=#\[{]+)=")
+
+
+def _normalize(name: str) -> str:
+    return re.sub(r"[\s\"']", "", name)
 
 
 # Values: each reader gives the value or raises ValueError with a sentence.
