@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codeboost.errors import EngineError, InputError
+from codeboost.errors import EngineError, GitError, InputError
 from codeboost.gitrepo import BlobReader, GitRepo, TreeEntry
 from codeboost.sandbox.archive import END, MTIME, Kind, gather, make_header, measure, pad, wrap
 from codeboost.sandbox.base import Snapshot
@@ -25,7 +25,7 @@ from codeboost.sandbox.lock import hold_lock
 from codeboost.sandbox.onecommit import GitFile, make_git_folder
 from codeboost.sandbox.owner import Label
 from codeboost.sandbox.profile import HOME, USER_ID, WORKSPACE
-from codeboost.sandbox.tree import SnapshotTree, hash_blob, is_lfs_pointer, read_tree, show_paths
+from codeboost.sandbox.tree import SnapshotTree, is_lfs_pointer, read_tree, show_paths
 from codeboost.visible import cut
 
 __all__ = ["FORMAT", "REPOSITORY", "LaidTree", "LayerPlan", "build_layered_image", "take_snapshot"]
@@ -294,50 +294,15 @@ def _write_entry(plan: LayerPlan, blobs: BlobReader, entry: TreeEntry, root: byt
             plan.lfs.append(entry.path)
         yield content
     else:
-        yield from _read_checked(blobs, entry)
+        yield from blobs.stream(entry.oid)
     yield bytes(pad(size))
 
 
 def _read_whole(blobs: BlobReader, entry: TreeEntry) -> bytes:
     answer = blobs.read(entry.oid)
-    if answer is None:
-        raise InputError(
-            f"the content of {show_paths([entry.path])} is missing from the repository (a shallow or partial clone?)"
-        )
-    content = answer[1]
-    if len(content) != entry.size or hash_blob([content], len(content), len(entry.oid)) != entry.oid:
-        raise _complain(entry)
-    return content
-
-
-def _read_checked(blobs: BlobReader, entry: TreeEntry) -> Iterator[bytes]:
-    # The engine has most of it by then; an archive that breaks off before its manifest loads nothing.
-    digest = _Hasher(entry)
-    for piece in blobs.stream(entry.oid):
-        digest.add(piece)
-        yield piece
-    digest.check()
-
-
-class _Hasher:
-    def __init__(self, entry: TreeEntry) -> None:
-        self._entry = entry
-        self._hash = hashlib.sha256() if len(entry.oid) == 64 else hashlib.sha1(usedforsecurity=False)
-        self._hash.update(b"blob %d\0" % (entry.size or 0))
-
-    def add(self, piece: bytes) -> None:
-        self._hash.update(piece)
-
-    def check(self) -> None:
-        if self._hash.hexdigest() != self._entry.oid:
-            raise _complain(self._entry)
-
-
-def _complain(entry: TreeEntry) -> InputError:
-    return InputError(
-        f"the content of {show_paths([entry.path])} does not fit its name: the repository's object store is damaged",
-        hint="run `git fsck`, or fetch the repository anew",
-    )
+    if answer is None or len(answer[1]) != entry.size:
+        raise GitError(f"the content of {show_paths([entry.path])} vanished from the repository")
+    return answer[1]
 
 
 def _archive_extras(repository: GitRepo, entries: list[TreeEntry], tree: SnapshotTree) -> bytes:

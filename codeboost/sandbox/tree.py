@@ -10,8 +10,9 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
-from codeboost.errors import InputError
+from codeboost.errors import GitError, InputError
 from codeboost.gitrepo import GitRepo, TreeEntry
 from codeboost.visible import cut
 
@@ -19,7 +20,6 @@ __all__ = [
     "SnapshotTree",
     "digest_inputs",
     "find_missing",
-    "hash_blob",
     "hash_tree",
     "is_git_name",
     "is_lfs_pointer",
@@ -72,21 +72,41 @@ def read_tree(
             f"the content of {show_paths(missing)} is missing from the repository",
             hint="a shallow or partial clone holds too little; fetch the whole of the commit",
         )
+    empty: list[bytes] = []
     if hash_tree(listed, len(tree)) != tree:
-        raise InputError(
-            f"the objects of commit {commit[:12]} do not fit their names: the repository's object store is damaged",
-            hint="run `git fsck`, or fetch the repository anew",
-        )
+        empty = _list_empty_folders(repository, commit, listed)
+        if hash_tree(listed, len(tree), empty) != tree:
+            raise GitError(
+                f"the tree of commit {commit[:12]} is not what its name says: the repository's object store is damaged",
+                hint="run `git fsck`, or clone the repository anew",
+            )
     entries = [entry for entry in listed if not _is_below(entry.path, excluded)]
     if only is not None:
         entries = [entry for entry in entries if _is_below(entry.path, only)]
-    content = tree if len(entries) == len(listed) else hash_tree(entries, len(tree))
-    return SnapshotTree(commit, tree, content, tuple(entries), tuple(_find_folders(entries)))
+    content = tree
+    if len(entries) != len(listed):
+        content, empty = hash_tree(entries, len(tree)), []
+    return SnapshotTree(commit, tree, content, tuple(entries), tuple(_find_folders(entries, empty)))
 
 
-def hash_tree(entries: Sequence[TreeEntry], digits: int = 40) -> str:
-    """The id that git gives to a tree with these leaves; ``digits`` is the length of an id (40 or 64)."""
+def _list_empty_folders(repository: GitRepo, commit: str, leaves: Sequence[TreeEntry]) -> list[bytes]:
+    """Folders without anything in them: git makes none, other tools do."""
+    output = repository.run("ls-tree", "-r", "-d", "-z", "--full-tree", "--name-only", commit)
+    full = set(_find_folders(leaves, []))
+    return [path for path in output.split(b"\0") if path and path not in full and not _is_leaf(path, leaves)]
+
+
+def _is_leaf(path: bytes, leaves: Sequence[TreeEntry]) -> bool:
+    return any(entry.path == path for entry in leaves)
+
+
+def hash_tree(entries: Sequence[TreeEntry], digits: int = 40, empty: Sequence[bytes] = ()) -> str:
+    """The id that git gives to a tree with these leaves and ``empty`` folders; ``digits``: of an id (40 or 64)."""
     root: dict[bytes, object] = {}
+    for path in empty:
+        folder = root
+        for part in path.split(b"/"):
+            folder = cast("dict[bytes, object]", folder.setdefault(part, {}))
     for entry in entries:
         *above, name = entry.path.split(b"/")
         folder = root
@@ -97,14 +117,6 @@ def hash_tree(entries: Sequence[TreeEntry], digits: int = 40) -> str:
             folder = below
         folder[name] = entry
     return _hash_folder(root, digits).hex()
-
-
-def hash_blob(content: Iterable[bytes], size: int, digits: int = 40) -> str:
-    digest = _new_hash(digits)
-    digest.update(b"blob %d\0" % size)
-    for piece in content:
-        digest.update(piece)
-    return str(digest.hexdigest())
 
 
 def _hash_folder(folder: dict[bytes, object], digits: int) -> bytes:
@@ -183,8 +195,8 @@ def _is_below(path: bytes, places: Iterable[str]) -> bool:
     return False
 
 
-def _find_folders(entries: Iterable[TreeEntry]) -> list[bytes]:
-    folders: set[bytes] = set()
+def _find_folders(entries: Iterable[TreeEntry], more: Iterable[bytes]) -> list[bytes]:
+    folders = set(more)
     for entry in entries:
         end = entry.path.rfind(b"/")
         while end > 0 and entry.path[:end] not in folders:
