@@ -394,6 +394,7 @@ class GitRepo:
             "--no-notes",
             "--no-show-signature",
             "--no-mailmap",
+            "-O/dev/null",
             "--encoding=UTF-8",
             "--reverse",
             "-z",
@@ -418,14 +419,14 @@ class GitRepo:
         mail = self._read_personal("user.email")
         return f"{name or ''} <{mail or ''}>".strip() if name or mail else None
 
-    def _read_personal(self, name: str) -> str | None:
+    def _read_personal(self, name: str, *scope: str) -> str | None:
         # The only look at the person's own settings: reading a value runs nothing.
         names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
         personal = {key: os.environ[key] for key in names if key in os.environ}
         environment = {
             k: v for k, v in self._make_environment().items() if k != "GIT_CONFIG_GLOBAL"
         } | personal
-        result = _run(self.top, ["config", "--get", name], environment=environment)
+        result = _run(self.top, ["config", *scope, "--get", name], environment=environment)
         return result.stdout.decode("utf-8", "replace").strip() if result.returncode == 0 else None
 
     def find_remote(self) -> Remote | None:
@@ -454,7 +455,8 @@ class GitRepo:
         ``core.hooksPath`` moves it; when that is set in the person's own configuration, all repositories share it.
         """
         own = self.read_config("core.hooksPath")
-        shared = None if own else self._read_personal("core.hooksPath")
+        # By its scope: without one, git would answer with the setting that every command of ours carries.
+        shared = None if own else self._read_personal("core.hooksPath", "--global")
         path = own or shared
         if not path:
             return self.common_dir / "hooks", True
