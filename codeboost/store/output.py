@@ -20,7 +20,9 @@ def keep_output(store: Store, run_id: int, attempt_id: str, stream: str, kept: t
     """Write one stream's first and last bytes and make them durable. StoreError when the disk is full: then nothing is known."""
     path = _path(store, run_id, attempt_id, stream)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # One by one: the mode of a parent that mkdir makes on the way is not ours to give.
+        for folder in (path.parent.parent, path.parent):
+            folder.mkdir(mode=0o700, exist_ok=True)
         # Whoever may read the store's folder may read this, and nobody else.
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.writelines(kept)
