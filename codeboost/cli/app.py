@@ -8,7 +8,9 @@ import typer
 
 from codeboost.cli.allow import allow_app
 from codeboost.cli.command import command_app
+from codeboost.cli.doctor import doctor, sweep
 from codeboost.cli.init import init
+from codeboost.cli.issue import issue_app
 from codeboost.cli.plan import plan_app
 from codeboost.cli.run import run
 
@@ -23,10 +25,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("init")(init)
+app.add_typer(issue_app, name="issue")
 app.add_typer(plan_app, name="plan")
 app.add_typer(allow_app, name="allow")
 app.command("run")(run)
 app.add_typer(command_app, name="command")
+app.command("doctor")(doctor)
+app.command("sweep")(sweep)
 
 
 def _show_version(wanted: bool) -> None:

@@ -82,7 +82,7 @@ class ByteStream(Protocol):
     def close(self) -> None: ...
 
 
-def connect(*, connections: int = 64) -> EngineClient:
+def connect(*, connections: int = 256) -> EngineClient:
     """The engine that docker's own tools would use; EngineError with one line when it does not answer."""
     settings = _find_settings()
     address = str(settings.get("base_url") or "unix:///var/run/docker.sock")

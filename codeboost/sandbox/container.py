@@ -17,7 +17,7 @@ from codeboost.limits import Limits, format_duration, format_size
 from codeboost.sandbox.base import Outcome
 from codeboost.sandbox.client import ConflictError, EngineClient, MissingError
 from codeboost.sandbox.output import OutputKeeper
-from codeboost.sandbox.profile import ContainerSettings, find_differences, make_config
+from codeboost.sandbox.profile import find_differences
 from codeboost.verdict import Verdict
 from codeboost.visible import cut
 
@@ -35,12 +35,17 @@ _FILE_TOO_LARGE = 25
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What ``run_container`` is asked for. ``prepare`` sees the created container and may say why not to start it."""
+    """What ``run_container`` is asked for.
+
+    ``config`` is the body of the engine's create call. ``prepare`` sees the created container and may say why not to
+    start it. ``compare`` is off only for ``doctor``, which weakens containers on purpose.
+    """
 
     name: str
-    settings: ContainerSettings
+    config: Mapping[str, Any]
+    limits: Limits
     prepare: Callable[[str], str | None]
-    watch_disk: bool = True
+    compare: bool = True
     keep: Callable[[str], None] | None = None
     """Called with a container that ended with status 0, before its removal: how a prepared image is committed."""
 
@@ -109,7 +114,7 @@ class _Attempt:
     def __init__(self, client: EngineClient, run: Run, cancelled: threading.Event) -> None:
         self._client = client
         self._run = run
-        self._limits = run.settings.limits
+        self._limits = run.limits
         self._cancelled = cancelled
         self._output = OutputKeeper()
         self._container: str | None = None
@@ -127,11 +132,11 @@ class _Attempt:
     def go(self) -> Outcome:
         if self._cancelled.is_set():
             return self._make(Verdict.CANCELLED, "cancelled before it started")
-        config = make_config(self._run.settings)
         # From here on there may be a container, even if the answer never comes.
         self._asked = True
-        container = self._container = self._client.create(self._run.name, config)
-        differences = find_differences(config, self._client.inspect(container))
+        container = self._container = self._client.create(self._run.name, self._run.config)
+        made = self._client.inspect(container)
+        differences = find_differences(self._run.config, made) if self._run.compare else []
         if differences:
             return self.fail("the engine made another container than asked for: " + "; ".join(differences))
         reason = self._run.prepare(container)
@@ -171,7 +176,7 @@ class _Attempt:
                 self._stopped_for, self._stop_reason = Verdict.CANCELLED, "cancelled while it ran"
                 self._stop(container, TERM_GRACE_S)
                 return
-            if self._run.watch_disk and now >= look:
+            if now >= look:
                 reason = self._look_at_disk(container)
                 look = time.monotonic() + _LOOK_EVERY_S
                 if reason is not None:
@@ -213,7 +218,7 @@ class _Attempt:
         status = self._waiter.status
         if status is None:
             return self.fail(f"the engine was lost while the program ran: {self._waiter.error}")
-        found = self._client.inspect(container, size=self._run.watch_disk)
+        found = self._client.inspect(container, size=True)
         state: Mapping[str, Any] = found["State"]
         problem = _find_contradiction(state, status)
         if problem is not None:
@@ -243,7 +248,7 @@ class _Attempt:
                 Verdict.OUT_OF_MEMORY,
                 f"something in it needed more than {format_size(limits.memory_bytes)} of memory",
             )
-        if self._run.watch_disk and used >= limits.disk_bytes:
+        if used >= limits.disk_bytes:
             return Verdict.DISK_LIMIT, self._say_disk(used)
         if not self._output.complete:
             return Verdict.INFRASTRUCTURE, "the engine lost part of the output"

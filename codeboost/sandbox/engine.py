@@ -14,32 +14,35 @@ from codeboost.sandbox.base import EngineRecord, Executor
 if TYPE_CHECKING:
     from codeboost.sandbox.client import EngineClient
 
-__all__ = ["describe_engine", "open_executor", "refuse_unsafe"]
+__all__ = ["open_engine", "open_executor", "read_record", "refuse_unsafe"]
 
 
-def open_executor(store: str, *, workers: int = 4) -> Executor:
+def open_executor(store: str) -> Executor:
     """Connects to the engine that docker's own tools would use (DOCKER_HOST, context, TLS) and checks it.
 
     ``store`` names the store whose containers these are: labels carry it, and ``sweep`` removes nothing of another's.
     EngineError, exit code 4, in one line that names the address: when no engine answers, or when one lacks what the
     sandbox cannot do without.
     """
-    from codeboost.sandbox.client import connect  # noqa: PLC0415 - 110 ms
     from codeboost.sandbox.executor import DockerExecutor  # noqa: PLC0415
 
-    client = connect(connections=16 + 8 * workers)
-    try:
-        record = describe_engine(client)
-        refuse_unsafe(client.read_info(), record)
-    except BaseException:
-        client.close()
-        raise
+    client, record = open_engine()
     return DockerExecutor(client, record, store)
 
 
-def describe_engine(client: EngineClient) -> EngineRecord:
-    """One record of what this engine is."""
-    return read_record(client.read_version(), client.read_info(), client.address, client.api_version)
+def open_engine() -> tuple[EngineClient, EngineRecord]:
+    """The connection and what is known of the engine, checked as ``open_executor`` says. The caller closes it."""
+    from codeboost.sandbox.client import connect  # noqa: PLC0415 - 110 ms
+
+    client = connect()
+    try:
+        info = client.read_info()
+        record = read_record(client.read_version(), info, client.address, client.api_version)
+        refuse_unsafe(info, record)
+    except BaseException:
+        client.close()
+        raise
+    return client, record
 
 
 def read_record(

@@ -36,7 +36,7 @@ from codeboost.sandbox.container import (
 )
 from codeboost.sandbox.image import find_image
 from codeboost.sandbox.owner import make_labels
-from codeboost.sandbox.profile import WORKSPACE, ContainerSettings, make_environment
+from codeboost.sandbox.profile import WORKSPACE, ContainerSettings, make_config, make_environment
 from codeboost.sandbox.program import ContainerFiles, FileHead, check_program
 from codeboost.sandbox.setup import SetupPlace, prepare_setup
 from codeboost.sandbox.snapshot import FORMAT, LaidTree, take_snapshot
@@ -158,7 +158,7 @@ class DockerExecutor:
                 self._client.put_archive(container, WORKSPACE, laid.extras)
             return self._check_program(container, settings, architecture)
 
-        return Run(name=make_name(), settings=settings, prepare=prepare)
+        return Run(make_name(), make_config(settings), spec.limits, prepare)
 
     def _read_image(self, image: str) -> tuple[list[str], str]:
         """The environment that the image brings, and its architecture."""

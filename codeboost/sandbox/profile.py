@@ -14,6 +14,7 @@ from codeboost.limits import Limits
 
 __all__ = [
     "HOME",
+    "OPEN_FILES",
     "USER_ID",
     "WORKSPACE",
     "ContainerSettings",
@@ -26,7 +27,7 @@ __all__ = [
 USER_ID = 10001
 WORKSPACE = "/workspace"
 HOME = "/home/codeboost"
-_OPEN_FILES = 8192
+OPEN_FILES = 8192
 _SHM_BYTES = 64 << 20
 _TMP_INODES = 1 << 18
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -105,7 +106,7 @@ def make_config(settings: ContainerSettings) -> dict[str, Any]:
             "PidsLimit": limits.pids,
             "ShmSize": min(_SHM_BYTES, limits.memory_bytes),
             "Ulimits": [
-                {"Name": "nofile", "Soft": _OPEN_FILES, "Hard": _OPEN_FILES},
+                {"Name": "nofile", "Soft": OPEN_FILES, "Hard": OPEN_FILES},
                 {"Name": "core", "Soft": 0, "Hard": 0},
                 {"Name": "fsize", "Soft": limits.disk_bytes, "Hard": limits.disk_bytes},
             ],

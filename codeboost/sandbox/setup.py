@@ -21,7 +21,14 @@ from codeboost.sandbox.client import EngineClient, MissingError
 from codeboost.sandbox.container import LiveNames, Run, make_name, run_container
 from codeboost.sandbox.lock import hold_lock
 from codeboost.sandbox.owner import Label, make_labels
-from codeboost.sandbox.profile import HOME, USER_ID, WORKSPACE, ContainerSettings, make_environment
+from codeboost.sandbox.profile import (
+    HOME,
+    USER_ID,
+    WORKSPACE,
+    ContainerSettings,
+    make_config,
+    make_environment,
+)
 from codeboost.sandbox.program import ContainerFiles, check_program, open_tar
 from codeboost.sandbox.snapshot import LayerPlan, build_layered_image
 from codeboost.sandbox.tree import SnapshotTree, digest_inputs, find_missing, read_tree
@@ -160,7 +167,7 @@ class _Setup:
                 self._hand_over(container)
             made.append(self._commit(container, number, last=last))
 
-        run = Run(name=make_name(), settings=settings, prepare=prepare, keep=keep)
+        run = Run(make_name(), make_config(settings), limits, prepare, keep=keep)
         with self._place.names.hold(run.name):
             outcome = run_container(self._client, run, self._cancelled)
         return outcome, made[0] if made and outcome.verdict is Verdict.PASSED else None

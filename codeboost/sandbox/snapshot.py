@@ -28,7 +28,15 @@ from codeboost.sandbox.profile import HOME, USER_ID, WORKSPACE
 from codeboost.sandbox.tree import SnapshotTree, is_lfs_pointer, read_tree, show_paths
 from codeboost.visible import cut
 
-__all__ = ["FORMAT", "REPOSITORY", "LaidTree", "LayerPlan", "build_layered_image", "take_snapshot"]
+__all__ = [
+    "FORMAT",
+    "REPOSITORY",
+    "LaidTree",
+    "LayerPlan",
+    "build_layered_image",
+    "make_bare_image",
+    "take_snapshot",
+]
 
 FORMAT = 1
 """Raised whenever the same input would give other bytes."""
@@ -41,9 +49,9 @@ _READ_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LayerPlan:
-    """What goes into the layer: the tree below ``root``, and the one-commit ``.git`` if any."""
+    """What goes into the layer: the tree, and the one-commit ``.git`` if any. No tree needs no ``repository``."""
 
-    repository: GitRepo
+    repository: GitRepo | None
     tree: SnapshotTree
     owner: int = USER_ID
     git_folders: tuple[bytes, ...] = ()
@@ -88,6 +96,18 @@ def take_snapshot(
                 return Snapshot(built.id, key, tree.content, reused=False, warnings=built.warnings), laid
     client.tag_image(found.id, REPOSITORY, key)
     return Snapshot(found.id, key, tree.content, reused=True, warnings=found.warnings), laid
+
+
+def make_bare_image(client: EngineClient, image_id: str) -> str:
+    """The id of an image with the sandbox's folders and no tree in them: where the sandbox itself is looked at."""
+    key = _make_key(image_id, "", git=False)
+    with hold_lock(f"snapshot-{key}"):
+        found = _find(client, key)
+        if found is not None:
+            return found.id
+        labels: dict[str, str] = {Label.KIND: "snapshot", Label.KEY: key}
+        plan = LayerPlan(None, SnapshotTree("", "", "", (), ()))
+        return build_layered_image(client, plan, image_id, f"{REPOSITORY}:{key}", labels)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,9 +274,11 @@ def _write_layer(plan: LayerPlan, top: bytes = b"") -> Iterator[bytes]:
     for folder in _iterate_folders(plan):
         yield make_header(top + folder, Kind.FOLDER, mode=0o755, owner=plan.owner)
     root = top + _ROOT + b"/"
-    with plan.repository.read_blobs() as blobs:
-        for entry in _list_entries(plan):
-            yield from _write_entry(plan, blobs, entry, root)
+    entries = _list_entries(plan)
+    if entries and plan.repository is not None:
+        with plan.repository.read_blobs() as blobs:
+            for entry in entries:
+                yield from _write_entry(plan, blobs, entry, root)
     for file in plan.git_files:
         # One second after the files: an index as old as they are would be doubted entry by entry.
         mtime = MTIME + (file.name == b"index")

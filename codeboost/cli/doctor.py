@@ -1,0 +1,67 @@
+"""``codeboost doctor`` and ``codeboost sweep``: the engine seen from both ends."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from codeboost.cli.console import emit, note, say
+from codeboost.cli.options import JsonFlag
+
+__all__ = ["doctor", "sweep"]
+
+
+def doctor(
+    image: Annotated[
+        str | None,
+        typer.Option(
+            "--image", metavar="REF", help="An image with python3; by default the one of codeboost.toml."
+        ),
+    ] = None,
+    pull: Annotated[
+        str, typer.Option("--pull", metavar="WHEN", help="never, missing or always.")
+    ] = "missing",
+    as_json: JsonFlag = False,
+) -> int:
+    """Prove the sandbox on this engine: weaken each protection, see its probe fail, then look at the real thing."""
+    from codeboost.errors import UsageError  # noqa: PLC0415
+    from codeboost.operations.run_doctor import choose_image, run_doctor  # noqa: PLC0415 - docker costs 110 ms
+    from codeboost.reporting.doctor import describe_doctor, render_doctor  # noqa: PLC0415
+    from codeboost.sandbox.base import PullPolicy  # noqa: PLC0415
+    from codeboost.store.database import Store  # noqa: PLC0415
+
+    try:
+        policy = PullPolicy(pull)
+    except ValueError as error:
+        raise UsageError(f"--pull is never, missing or always, not {pull!r}") from error
+    with Store.open() as store:
+        report = run_doctor(image or choose_image(), policy, store.id, note)
+    if as_json:
+        emit("doctor", describe_doctor(report), exit_code=report.exit_code)
+    else:
+        say(render_doctor(report).rstrip("\n"))
+    return report.exit_code
+
+
+def sweep(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+    as_json: JsonFlag = False,
+) -> int:
+    """Remove containers that killed runs left behind, and snapshots that nobody used for long; nothing else."""
+    from codeboost.operations.sweep import sweep as sweep_engine  # noqa: PLC0415
+    from codeboost.reporting.doctor import describe_sweep, render_sweep  # noqa: PLC0415
+    from codeboost.sandbox.engine import open_executor  # noqa: PLC0415 - docker costs 110 ms
+    from codeboost.store.database import Store  # noqa: PLC0415
+
+    with Store.open() as store:
+        executor = open_executor(store.id)
+        try:
+            result = sweep_engine(executor, store.id, dry_run=dry_run)
+        finally:
+            executor.close()
+    if as_json:
+        emit("sweep", describe_sweep(result))
+    else:
+        say(render_sweep(result).rstrip("\n"))
+    return 0
