@@ -29,6 +29,11 @@ class Verdict(StrEnum):
         """
         return _EXIT_CODES.get(self)
 
+    @property
+    def says_nothing(self) -> bool:
+        """Whether nothing was learned about the work: the command did not run, or not in a way that counts."""
+        return self in _SAY_NOTHING
+
 
 _EXIT_CODES = {
     Verdict.PASSED: 0,
@@ -41,6 +46,7 @@ _EXIT_CODES = {
     Verdict.NOT_APPROVED: 3,
     Verdict.INFRASTRUCTURE: 4,
 }
+_SAY_NOTHING = frozenset({Verdict.WAITING, Verdict.INFRASTRUCTURE, Verdict.CANCELLED})
 
 
 def choose_exit_code(verdicts: Iterable[Verdict]) -> int:

@@ -11,20 +11,20 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
-from codeboost.command.grammar import parse_command
 from codeboost.errors import ApprovalNeededError, StoreError, UsageError
 from codeboost.limits import format_duration
 from codeboost.operations.check_approval import load_gate
 from codeboost.operations.command_runner import CommandRunner
+from codeboost.operations.evidence import collect_evidence_of
 from codeboost.operations.move_tasks import TaskMover
 from codeboost.operations.project import Project, require_plan
 from codeboost.operations.run_model import Environment, Ground, ItemResult, RunListener, RunRequest, RunResult
-from codeboost.operations.schedule import Command
-from codeboost.plan.model import CheckType, Item, Plan
+from codeboost.operations.schedule import list_commands
+from codeboost.plan.model import Item, Plan
 from codeboost.policy import Policy, read_policy
 from codeboost.sandbox.base import Executor, Owner, SetupOutcome, SetupSpec, SnapshotSpec
 from codeboost.store.locks import hold_issue
-from codeboost.store.runs import add_run, end_run, find_passed_positions
+from codeboost.store.runs import add_run, end_run
 from codeboost.visible import cut
 
 __all__ = ["run_checks"]
@@ -102,13 +102,11 @@ def _prepare(project: Project, request: RunRequest) -> Ground:
         stored=stored,
         plan=plan,
         items=items,
-        commands={item.id: _list_commands(item) for item in items},
+        commands={item.id: list_commands(item) for item in items},
         settled=frozenset(
             item.id
-            for item in plan.items
-            if item.id not in covered
-            and find_passed_positions(project.store, stored.id, tree, item.id)
-            >= {command.position for command in _list_commands(item)}
+            for item in collect_evidence_of(project, stored, commit, tree).items
+            if item.id not in covered and item.commands_passed
         ),
         commit=commit,
         tree=tree,
@@ -127,14 +125,6 @@ def _choose_items(plan: Plan, wanted: Sequence[str]) -> tuple[Item, ...]:
                 f"the plan has no item {cut(item_id)!r}", hint=f"it has {', '.join(sorted(known))}"
             )
     return tuple(item for item in plan.items if not wanted or item.id in wanted)
-
-
-def _list_commands(item: Item) -> tuple[Command, ...]:
-    return tuple(
-        Command(item.id, position, check.text, parse_command(check.text))
-        for position, check in enumerate(item.acceptance, start=1)
-        if check.type is CheckType.CMD
-    )
 
 
 def _check_timeout(request: RunRequest, policy: Policy) -> None:

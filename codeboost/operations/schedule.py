@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from codeboost.plan.model import Item
+from codeboost.command.grammar import parse_command
+from codeboost.plan.model import CheckType, Item
 from codeboost.verdict import Verdict
 
-__all__ = ["Command", "Schedule"]
+__all__ = ["Command", "Schedule", "list_commands"]
 
 
 class Command(NamedTuple):
@@ -22,6 +23,14 @@ class Command(NamedTuple):
     position: int
     text: str
     argv: tuple[str, ...]
+
+
+def list_commands(item: Item) -> tuple[Command, ...]:
+    return tuple(
+        Command(item.id, position, check.text, parse_command(check.text))
+        for position, check in enumerate(item.acceptance, start=1)
+        if check.type is CheckType.CMD
+    )
 
 
 @dataclass(slots=True)

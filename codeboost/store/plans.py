@@ -21,6 +21,7 @@ __all__ = [
     "find_latest_plan",
     "find_plan",
     "find_repository",
+    "is_ci_plan",
     "list_exports",
     "list_plans",
     "record_export",
@@ -163,8 +164,12 @@ def add_plan(
     base_commit: str,
     policy_digest: str,
     source: str,
+    given_to_ci: bool = False,
 ) -> StoredPlan:
-    """Store ``plan`` as the next revision of its issue; its own revision number is replaced."""
+    """Store ``plan`` as the next revision of its issue; its own revision number is replaced.
+
+    ``given_to_ci`` says that no person imported it here: ``run --ci`` was given it as a file.
+    """
     with store.transaction() as connection:
         numbered = with_revision(plan, _next_revision(store, repository_id, plan.issue))
         cursor = connection.execute(
@@ -182,8 +187,18 @@ def add_plan(
                 utc_now(),
             ),
         )
+        if given_to_ci:
+            connection.execute(
+                "INSERT INTO ci_plan (plan_id, made_at) VALUES (?, ?)", (cursor.lastrowid, utc_now())
+            )
         stored = _select(store, "p.id = ?", (cursor.lastrowid,))[0]
     return stored
+
+
+def is_ci_plan(store: Store, plan_id: int) -> bool:
+    """Whether ``run --ci`` was given this plan: nobody approved it here, and only such a run takes it for fixed."""
+    row = store.connection.execute("SELECT 1 FROM ci_plan WHERE plan_id = ?", (plan_id,)).fetchone()
+    return row is not None
 
 
 def find_latest_plan(store: Store, repository_id: int, issue: int) -> StoredPlan | None:

@@ -21,11 +21,13 @@ __all__ = [
     "add_task_move",
     "end_run",
     "find_attempt",
+    "find_attempts",
     "find_last_move",
     "find_passed_attempt",
-    "find_passed_positions",
     "find_run",
     "list_attempts",
+    "list_decisive_attempts",
+    "list_last_attempts",
     "list_pending_moves",
     "list_runs",
     "settle_move",
@@ -73,7 +75,11 @@ class Attempt:
     stderr: KeptStream | None = None
     warnings: tuple[str, ...] = ()
     spec_digest: str | None = None
+    """Under which a pass may be used again: everything that decides what the command does."""
     reused_from: str | None = None
+    """The attempt that really ran, when this pass was taken over."""
+    reused_run: int | None = None
+    """The run of that attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,36 +233,52 @@ def add_attempt(store: Store, attempt: Attempt) -> None:
 
 def list_attempts(store: Store, run_id: int) -> list[Attempt]:
     """The attempts of a run in plan order: whatever the timing was, the answer is the same."""
-    rows = store.connection.execute(
-        "SELECT * FROM attempt WHERE run_id = ? ORDER BY CAST(substr(item, 2) AS INTEGER), position",
-        (run_id,),
+    return _select_attempts(
+        store, "a.run_id = ? ORDER BY CAST(substr(a.item, 2) AS INTEGER), a.position", run_id
     )
-    return [_read_attempt(row) for row in rows]
 
 
 def find_attempt(store: Store, attempt_id: str) -> Attempt | None:
-    row = store.connection.execute("SELECT * FROM attempt WHERE id = ?", (attempt_id,)).fetchone()
-    return _read_attempt(row) if row else None
+    found = _select_attempts(store, "a.id = ?", attempt_id)
+    return found[0] if found else None
 
 
-def find_passed_attempt(store: Store, spec_digest: str) -> Attempt | None:
-    """The newest real pass of the very same specification, or None."""
-    row = store.connection.execute(
-        "SELECT * FROM attempt WHERE spec_digest = ? AND verdict = 'passed' AND reused_from IS NULL"
-        " ORDER BY rowid DESC LIMIT 1",
-        (spec_digest,),
-    ).fetchone()
-    return _read_attempt(row) if row else None
-
-
-def find_passed_positions(store: Store, plan_id: int, tree: str, item: str) -> set[int]:
-    """The positions of an item's commands whose newest attempt on this very tree passed."""
-    rows = store.connection.execute(
-        "SELECT a.position, a.verdict, max(a.rowid) FROM attempt a JOIN run r ON r.id = a.run_id"
-        " WHERE r.plan_id = ? AND r.tree_id = ? AND a.item = ? GROUP BY a.position",
-        (plan_id, tree, item),
+def find_attempts(store: Store, repository_id: int, prefix: str) -> list[Attempt]:
+    """The attempts whose id begins with ``prefix`` (letters and digits), at most two: more is as good as two."""
+    return _select_attempts(
+        store, "r.repository_id = ? AND a.id >= ? AND a.id < ? LIMIT 2", repository_id, prefix, prefix + "~"
     )
-    return {row["position"] for row in rows if row["verdict"] == Verdict.PASSED.value}
+
+
+def find_passed_attempt(store: Store, repository_id: int, spec_digest: str) -> Attempt | None:
+    """The newest real pass of the very same specification, or None."""
+    found = _select_attempts(
+        store,
+        "a.spec_digest = ? AND r.repository_id = ? AND a.verdict = 'passed' AND a.reused_from IS NULL"
+        " ORDER BY a.rowid DESC LIMIT 1",
+        spec_digest,
+        repository_id,
+    )
+    return found[0] if found else None
+
+
+def list_decisive_attempts(store: Store, plan_id: int, tree: str) -> dict[tuple[str, int], Attempt]:
+    """The newest attempt of each command of a revision on this very tree, by item and position.
+
+    An attempt that learned nothing (stopped, waiting, the engine's fault) counts only where there is no other.
+    """
+    found: dict[tuple[str, int], Attempt] = {}
+    for attempt in _select_attempts(store, "r.plan_id = ? AND r.tree_id = ? ORDER BY a.rowid", plan_id, tree):
+        key = attempt.item, attempt.position
+        if key not in found or not attempt.verdict.says_nothing or found[key].verdict.says_nothing:
+            found[key] = attempt
+    return found
+
+
+def list_last_attempts(store: Store, plan_id: int) -> dict[tuple[str, int], Attempt]:
+    """The newest attempt of each command of a revision, whatever it tested, by item and position."""
+    attempts = _select_attempts(store, "r.plan_id = ? ORDER BY a.rowid", plan_id)
+    return {(attempt.item, attempt.position): attempt for attempt in attempts}
 
 
 # Task moves
@@ -308,6 +330,18 @@ def find_last_move(store: Store, repository_id: int, root: str, task: str) -> Ta
 
 
 # Rows
+
+
+_SELECT_ATTEMPTS = (
+    "SELECT a.*, o.run_id AS reused_run FROM attempt a JOIN run r ON r.id = a.run_id"
+    " LEFT JOIN attempt o ON o.id = a.reused_from"
+)
+
+
+def _select_attempts(store: Store, condition: str, *values: object) -> list[Attempt]:
+    # Every condition is a literal of this module.
+    rows = store.connection.execute(f"{_SELECT_ATTEMPTS} WHERE {condition}", values)
+    return [_read_attempt(row) for row in rows]
 
 
 def _dump(value: object) -> str:
@@ -364,6 +398,7 @@ def _read_attempt(row: Any) -> Attempt:
         warnings=tuple(json.loads(row["warnings"])),
         spec_digest=row["spec_digest"],
         reused_from=row["reused_from"],
+        reused_run=row["reused_run"],
     )
 
 

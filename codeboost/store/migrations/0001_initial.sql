@@ -115,12 +115,15 @@ CREATE TABLE attempt (
 ) STRICT;
 
 CREATE INDEX attempt_by_spec ON attempt (spec_digest) WHERE spec_digest IS NOT NULL;
+CREATE INDEX attempt_by_origin ON attempt (reused_from) WHERE reused_from IS NOT NULL;
+CREATE INDEX run_by_plan ON run (plan_id, tree_id);
 
--- What a run wants to write into a task file: stored with the result, written after it, replayed once if cut short.
+-- What a run or a verdict (run_id is null) wants to write into a task file: stored with the result, written after it,
+-- replayed once if cut short.
 CREATE TABLE task_move (
   id INTEGER PRIMARY KEY,
   repository_id INTEGER NOT NULL REFERENCES repository (id),
-  run_id INTEGER NOT NULL REFERENCES run (id),
+  run_id INTEGER REFERENCES run (id),
   root TEXT NOT NULL,
   task TEXT NOT NULL,
   from_status TEXT NOT NULL,
@@ -131,6 +134,7 @@ CREATE TABLE task_move (
 ) STRICT;
 
 CREATE INDEX task_move_by_task ON task_move (repository_id, task, id);
+CREATE INDEX task_move_pending ON task_move (repository_id, id) WHERE state = 'pending';
 
 -- The task and goal files as import last wrote them: a file that differs was edited by a person.
 CREATE TABLE exported_file (
