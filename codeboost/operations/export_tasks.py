@@ -50,19 +50,26 @@ def name_goal(prefix: str, issue: int) -> str:
 
 
 def find_reopened(root: Path, prefix: str, old: Plan | None, new: Plan) -> list[str]:
-    """The tasks that a person had set to ``done`` and that importing ``new`` would open again."""
+    """The tasks that a person had set to ``done`` and that importing ``new`` would open again.
+
+    InputError when a task or goal file that the import has to change cannot be read: better before anything is stored.
+    """
     config = _load_config(root)
     writer = Writer(root)
     reopened = []
     for difference in _compare(old, new):
-        if difference.fate not in _OPENED:
-            continue
         task_id = name_task(prefix, new.issue, difference.id)
         file = find_task_file(config, task_id)
         source = writer.read(file)
-        task = parse_task(source, task_id, file)[0] if source is not None else None
-        if task is not None and task.status is Status.DONE:
+        if source is None:
+            continue
+        status = _read_status(task_id, file, source)
+        if difference.fate in _OPENED and status is Status.DONE:
             reopened.append(task_id)
+    name = name_goal(prefix, new.issue)
+    source = writer.read(find_goal_file(config, name))
+    if source is not None:
+        _read_goal(name, find_goal_file(config, name), source)
     return reopened
 
 
@@ -114,7 +121,7 @@ class _TaskWork:
         file = find_task_file(self.config, task_id)
         refs = [f"{self.project.repository.slug}#{issue}", f"plan:r{self.stored.revision}"]
         depends = [name_task(self.prefix, issue, needed) for needed in item.depends_on]
-        body = render_item(item)
+        body = "\n" + render_item(item)
         source = self.writer.read(file)
         if source is None:
             content = render_task(
@@ -123,7 +130,7 @@ class _TaskWork:
             write_task(self.root, task_id, content, expected=None, writer=self.writer)
             self.digests[file] = _digest(body.encode())
             return TaskChange(task_id, file, fate, None, Status.OPEN)
-        before = self._read_status(task_id, file, source)
+        before = _read_status(task_id, file, source)
         if fate not in _OPENED:
             self._replace(task_id, source, rewrite_task(source, refs=refs))
             return TaskChange(task_id, file, fate, before, before)
@@ -145,15 +152,9 @@ class _TaskWork:
         source = self.writer.read(file)
         if source is None:
             return []
-        before = self._read_status(task_id, file, source)
+        before = _read_status(task_id, file, source)
         self._replace(task_id, source, rewrite_task(source, status=Status.DROPPED))
         return [TaskChange(task_id, file, ItemFate.REMOVED, before, Status.DROPPED)]
-
-    def _read_status(self, task_id: str, file: str, source: bytes) -> Status:
-        task, errors = parse_task(source, task_id, file)
-        if task is None:
-            raise InputError(str(errors[0]), hint="mend the file; then import again")
-        return task.status
 
     def _replace(self, task_id: str, source: bytes, content: bytes) -> None:
         if content != source:
@@ -170,9 +171,7 @@ def _write_goal(root: Path, config: Config, prefix: str, plan: Plan, writer: Wri
         content = render_goal(title=title, scope=scope, body=_GOAL_BODY.format(issue=plan.issue), stream=name)
         write_goal(root, name, content, expected=None, writer=writer)
         return
-    goal, errors, _ = parse_goal(source, name, file)
-    if goal is None:
-        raise InputError(str(errors[0]), hint="mend the file; then import again")
+    _read_goal(name, file, source)
     content = rewrite_goal(source, state=GoalState.DRAFT, scope=scope)
     if content != source:
         write_goal(root, name, content, expected=source, writer=writer)
@@ -182,6 +181,20 @@ _GOAL_BODY = """
 The work on issue {issue}, as its plan describes it. `codeboost plan show {issue}` prints the plan,
 `codeboost plan approve {issue}` is how a person approves it.
 """
+
+
+def _read_status(task_id: str, file: str, source: bytes) -> Status:
+    task, errors = parse_task(source, task_id, file)
+    if task is None:
+        raise InputError(str(errors[0]), hint="mend the file; then import again")
+    return task.status
+
+
+def _read_goal(name: str, file: str, source: bytes) -> None:
+    goal, errors, notes = parse_goal(source, name, file)
+    legacy = [note for note in notes if note.kind == "legacy-goal"]
+    if goal is None or legacy:
+        raise InputError(str((errors or legacy)[0]), hint="mend the file; then import again")
 
 
 def _load_config(root: Path) -> Config:

@@ -169,10 +169,11 @@ def rewrite_frontmatter(
 
 
 def split_body(data: bytes) -> tuple[bytes, bytes]:
-    """The header with its closing line, and the body after it. ``data`` must be what ``parse_frontmatter`` can read."""
+    """The header with its closing line and the line end of that, and the body after it. ``data`` must be what ``parse_frontmatter`` can read."""
     _, close = _find_header(data)
     closing = _CLOSING.search(data, close)
     end = closing.end() if closing else len(data)
+    end += data.startswith(b"\n", end)
     return data[:end], data[end:]
 
 

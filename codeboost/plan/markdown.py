@@ -39,7 +39,7 @@ def _describe(item: Item, heading: str) -> list[str]:
     checks = (
         _span(check.text) if check.type is CheckType.CMD else _escape(check.text) for check in item.acceptance
     )
-    return [_escape(item.intent), f"{heading} Files", _list(files), f"{heading} Acceptance", _list(checks)]
+    return [_escape(item.intent), f"{heading} Files", _list(files), f"{heading} Acceptance", _number(checks)]
 
 
 def _name_change(file: FileChange) -> str:
@@ -50,6 +50,11 @@ def _name_change(file: FileChange) -> str:
 
 def _list(entries: Iterable[str]) -> str:
     return "\n".join(f"- {entry}" for entry in entries)
+
+
+def _number(entries: Iterable[str]) -> str:
+    """Numbered, because a verdict on an entry names its number."""
+    return "\n".join(f"{number}. {entry}" for number, entry in enumerate(entries, start=1))
 
 
 def _escape(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import sqlite3
@@ -35,7 +34,14 @@ def _list_events(since: float, until: float) -> list[str]:
     done = subprocess.run(
         [
             *("docker", "events", "--since", f"{since:.3f}", "--until", f"{until:.3f}"),
-            *("--filter", "event=create", "--filter", "type=container", "--format", "{{json .Actor.Attributes}}"),
+            *(
+                "--filter",
+                "event=create",
+                "--filter",
+                "type=container",
+                "--format",
+                "{{json .Actor.Attributes}}",
+            ),
         ],
         check=True,
         capture_output=True,
@@ -64,7 +70,10 @@ def test_the_plan_of_the_example_ends_in_review(checkout: Any) -> None:
     assert document["data"]["commit"] == commit
     assert [item["verdict"] for item in document["data"]["items"]] == ["passed", "passed"]
     listed = checkout.planr("list", "--json").document
-    assert [(task["id"], task["status"]) for task in listed] == [("GH412-P1", "review"), ("GH412-P2", "review")]
+    assert [(task["id"], task["status"]) for task in listed] == [
+        ("GH412-P1", "review"),
+        ("GH412-P2", "review"),
+    ]
     assert _list_containers(checkout) == []
 
 
@@ -77,7 +86,11 @@ def test_an_unapproved_command_creates_no_container(checkout: Any) -> None:
     assert done.code == 3
     assert "not-approved" in done.out
     assert checkout.status("P1") == "decision"
-    mine = [line for line in _list_events(since, until) if str(checkout.home) in line or _store_id(checkout) in line]
+    mine = [
+        line
+        for line in _list_events(since, until)
+        if str(checkout.home) in line or _store_id(checkout) in line
+    ]
     assert mine == []
 
 
@@ -188,7 +201,7 @@ def test_the_store_is_nobody_else_s_to_read(checkout: Any) -> None:
     checkout.adopt({"id": "P1", "cmds": ["echo secret"]})
     assert checkout.call("run", 412).code == 0
     for path in [checkout.home, *checkout.home.rglob("*")]:
-        assert os.stat(path).st_mode & 0o077 == 0, path
+        assert path.stat().st_mode & 0o077 == 0, path
 
 
 def test_reading_a_plan_from_standard_input(checkout: Any) -> None:

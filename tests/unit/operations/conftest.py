@@ -25,6 +25,8 @@ from codeboost.operations.run_model import RunRequest, RunResult, Tail
 from codeboost.operations.schedule import Command
 from codeboost.plan.canonical import encode_plan
 from codeboost.plan.model import ChangeKind, Check, CheckType, FileChange, Item, Plan
+from codeboost.planr.model import Goal
+from codeboost.planr.workspace import Workspace
 from codeboost.sandbox.fake import FakeExecutor
 from codeboost.store.database import Store
 from codeboost.store.runs import Attempt
@@ -97,7 +99,9 @@ class Site:
 
     def import_plan(self, plan: Plan, **options: Any) -> ImportResult:
         options.setdefault("confirm_reopening", lambda tasks: True)
-        return import_plan(self.project, PlanFile("plan.json", encode_plan(plan), "json"), plan.issue, **options)
+        return import_plan(
+            self.project, PlanFile("plan.json", encode_plan(plan), "json"), plan.issue, **options
+        )
 
     def adopt(self, plan: Plan, *, allow: Sequence[str] | None = None) -> None:
         """Import and approve a plan, and all of its commands unless ``allow`` names some."""
@@ -131,6 +135,9 @@ class Site:
     def status(self, item_id: str) -> str:
         line = next(row for row in self.task(item_id).read_text().splitlines() if row.startswith("status:"))
         return line.removeprefix("status:").strip()
+
+    def goal(self, name: str) -> Goal:
+        return Workspace.load(self.top).goals[name]
 
     def set_status(self, item_id: str, status: str) -> None:
         path = self.task(item_id)

@@ -17,9 +17,10 @@ FAILS = ScriptedRun(Verdict.FAILED, 1, stderr=b"it broke\n", reason="exit 1")
 BROKEN = ScriptedRun(Verdict.INFRASTRUCTURE, None, reason="the engine died")
 
 
-
 def test_everything_passes_and_every_task_goes_to_review(site: Any, build: Any) -> None:
-    site.adopt(build.make_plan(build.make_item("P1", "true 1"), build.make_item("P2", "true 2", after=["P1"])))
+    site.adopt(
+        build.make_plan(build.make_item("P1", "true 1"), build.make_item("P2", "true 2", after=["P1"]))
+    )
     executor = FakeExecutor()
     result = site.run(executor)
     assert result.exit_code == 0
@@ -44,8 +45,8 @@ def test_an_unapproved_command_runs_nothing_and_needs_no_engine(site: Any, build
     def refuse() -> FakeExecutor:
         raise AssertionError("the engine was asked")
 
-    from codeboost.operations.run_checks import run_checks  # noqa: PLC0415
-    from codeboost.operations.run_model import RunRequest  # noqa: PLC0415
+    from codeboost.operations.run_checks import run_checks
+    from codeboost.operations.run_model import RunRequest
 
     result = run_checks(site.project, RunRequest(412), refuse, build.Recorder(), threading.Event())
     assert result.exit_code == 3
@@ -76,8 +77,8 @@ def test_a_fault_of_the_engine_gives_the_task_its_status_back(site: Any, build: 
 
 def test_without_an_engine_no_task_moves_and_no_run_is_recorded(site: Any, build: Any) -> None:
     site.adopt(build.make_plan(build.make_item("P1", "true"), build.make_item("P2", "false")), allow=["true"])
-    from codeboost.operations.run_checks import run_checks  # noqa: PLC0415
-    from codeboost.operations.run_model import RunRequest  # noqa: PLC0415
+    from codeboost.operations.run_checks import run_checks
+    from codeboost.operations.run_model import RunRequest
 
     def fail() -> FakeExecutor:
         raise EngineError("no engine answers")
@@ -116,7 +117,9 @@ def test_an_edit_while_the_run_goes_on_wins(site: Any, build: Any) -> None:
 
 
 def test_a_partial_run_says_what_is_left_and_uses_the_passes_on_record(site: Any, build: Any) -> None:
-    site.adopt(build.make_plan(build.make_item("P1", "true 1"), build.make_item("P2", "true 2", after=["P1"])))
+    site.adopt(
+        build.make_plan(build.make_item("P1", "true 1"), build.make_item("P2", "true 2", after=["P1"]))
+    )
     alone = site.run(items=("P2",))
     assert alone.exit_code == 1
     assert not alone.complete
@@ -171,7 +174,9 @@ def test_a_plan_replaced_while_it_runs_cannot_pass(site: Any, build: Any) -> Non
     result = site.run(listener=listener)
     assert result.exit_code == 1
     assert [a.verdict for a in result.attempts] == [Verdict.CANCELLED]
-    assert site.status("P1") == "open", "the newer revision opened it, and the older run says nothing about it"
+    assert site.status("P1") == "open", (
+        "the newer revision opened it, and the older run says nothing about it"
+    )
 
 
 def test_a_failed_setup_is_the_verdict_of_every_command(site: Any, build: Any) -> None:
@@ -179,7 +184,9 @@ def test_a_failed_setup_is_the_verdict_of_every_command(site: Any, build: Any) -
     policy.write_text(policy.read_text() + '\n[setup]\nrun = ["pip install x"]\n')
     site.commit("With a setup")
     site.adopt(build.make_plan(build.make_item("P1", "true 1", "true 2")))
-    result = site.run(FakeExecutor(setup=SetupOutcome(None, reused=False, message="exit 1", output=b"no network\n")))
+    result = site.run(
+        FakeExecutor(setup=SetupOutcome(None, reused=False, message="exit 1", output=b"no network\n"))
+    )
     assert result.exit_code == 1
     assert [a.verdict for a in result.attempts] == [Verdict.SETUP_FAILED] * 2
 
