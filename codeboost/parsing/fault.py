@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["MAX_DEPTH", "Fault", "FaultError"]
+__all__ = ["MAX_DEPTH", "TOO_DEEP", "Fault", "FaultError"]
 
 MAX_DEPTH = 50
+TOO_DEEP = f"nested more than {MAX_DEPTH} containers deep"
 
 
 class Fault(NamedTuple):

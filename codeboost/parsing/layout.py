@@ -44,13 +44,13 @@ _FLOW_START = re.compile(r"[\[{,:?][ \t\r\n]*[?:](?=[^\s,\[\]{}])")
 _LONG_ESCAPE = re.compile(r"\\U([0-9a-fA-F]{8})")
 _PRIVATE = range(0x100000, 0x10FFFE)
 
-_DIRECTIVES = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n?|\n))*%([^\r\n]*)(?:\r\n?|\n|\Z)")
+_DIRECTIVE = re.compile(r"(?:\A|(?<=[\r\n]))%([^\r\n]*)")
+# A line that is neither blank nor a comment; nor a directive, for the first.
+_CONTENT_LINE = re.compile(r"(?:\A|(?<=[\r\n]))[ \t]*+[^ \t\r\n#%]")
 _YAML_12 = re.compile(r"YAML[ \t]+1\.2[ \t]*(?:[ \t]#.*)?")
-
+_ANY_CONTENT_LINE = re.compile(r"(?:\A|(?<=[\r\n]))[ \t]*+[^ \t\r\n#]")
 _LINE = re.compile(r"[^\r\n]*")
-_BLANK_LINES = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n?|\n|\Z))+")
 _AFTER_INDICATOR = re.compile(r"(?:[ \t]*[-?:])+[ \t]*")
-_COMMENT = re.compile(r"(?<![^\s])#[^\r\n]*")
 _GLUED_HASH = re.compile(r"(?<=[^\s])#")
 
 
@@ -63,16 +63,18 @@ class Span(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A text for libyaml: ``restore`` maps stand-ins back, ``softened`` holds the offsets of tabs made spaces."""
+    """A text for libyaml: ``restore`` maps stand-ins back; ``is_softened`` says that tabs were made spaces."""
 
     text: str
     original: str
     restore: dict[int, str]
-    softened: frozenset[int] = frozenset()
+    is_softened: bool = False
 
     def needs_spans(self) -> bool:
         """Whether ``check_comments`` has anything to look at, so that scalars' places are worth keeping."""
-        return bool(_GLUED_HASH.search(self.original) or _QUOTED_ONLY.search(self.original))
+        text = self.original
+        has_glued_hash = "#" in text and _GLUED_HASH.search(text) is not None
+        return has_glued_hash or (bool(self.restore) and _QUOTED_ONLY.search(text) is not None)
 
 
 def prepare(text: str) -> Prepared:
@@ -146,13 +148,13 @@ _MOST_FLOW_STARTS = 32
 
 def check_directives(text: str) -> None:
     """Refuses every directive but a single ``%YAML 1.2`` before the document."""
-    position = 0
+    first = _CONTENT_LINE.search(text)
+    before = len(text) if first is None else first.start()
     seen = False
-    while match := _DIRECTIVES.match(text, position):
-        position = match.end()
+    for match in _DIRECTIVE.finditer(text, 0, before):
         if seen or not _YAML_12.fullmatch(match[1]):
             message = "no directive is allowed but a single %YAML 1.2"
-            raise FaultError(Fault("directive", match.start(1) - 1, message))
+            raise FaultError(Fault("directive", match.start(), message))
         seen = True
 
 
@@ -167,16 +169,14 @@ def soften_tab(prepared: Prepared, offset: int) -> Prepared | None:
         return None
     start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     before = text[start:offset]
-    blank = _BLANK_LINES.match(text, start)
-    if not before.strip(" \t") and blank and blank.end() > offset:
-        end = blank.end()
-    elif (before.startswith(" ") and not before.strip(" \t")) or _AFTER_INDICATOR.fullmatch(before):
+    content = _ANY_CONTENT_LINE.search(text, start)
+    end = len(text) if content is None else content.start()
+    if end <= offset:
+        if not (before.startswith(" ") and not before.strip(" ")) and not _AFTER_INDICATOR.fullmatch(before):
+            return None
         end = offset + 1
-    else:
-        return None
-    tabs = [at for at in range(start, end) if text[at] == "\t" and at >= offset]
     softened = text[:offset] + text[offset:end].replace("\t", " ") + text[end:]
-    return prepared._replace(text=softened, softened=prepared.softened | set(tabs))
+    return prepared._replace(text=softened, is_softened=True)
 
 
 def check_softened(prepared: Prepared, offset: int, indent: int, *, is_block: bool) -> Fault | None:
@@ -184,8 +184,8 @@ def check_softened(prepared: Prepared, offset: int, indent: int, *, is_block: bo
     at = offset
     while at and prepared.text[at - 1] == " ":
         at -= 1
-    tab = next((place for place in range(at, offset) if place in prepared.softened), None)
-    if tab is None:
+    tab = prepared.original.find("\t", at, offset)
+    if tab < 0:
         return None
     opens_line = at == 0 or prepared.text[at - 1] in "\r\n"
     if is_block or (opens_line and tab - at <= indent):

@@ -7,7 +7,6 @@ a scalar is an offset, a container a ``Branch``. So a 1 MiB list of numbers stay
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from typing import NamedTuple
 
 from codeboost.diagnostics import Position
@@ -30,14 +29,32 @@ _BREAK = re.compile(r"\r\n?|\n")
 
 
 class LineIndex:
-    """Turns offsets of one text into positions: built once, then a binary search each."""
+    """Turns offsets of one text into positions.
+
+    It counts on from the offset asked for last: findings come nearly in order, and an index of a MiB of line breaks
+    would cost more than all the rest.
+    """
 
     def __init__(self, text: str) -> None:
-        self._starts = [0, *(match.end() for match in _BREAK.finditer(text))]
+        self._text = text
+        self._has_returns = "\r" in text
+        self._last = 0
+        self._line = 1
 
     def find(self, offset: int) -> Position:
-        line = bisect_right(self._starts, offset)
-        return Position(line, offset - self._starts[line - 1] + 1)
+        text = self._text
+        if offset and text[offset : offset + 1] == "\n" and text[offset - 1] == "\r":
+            # Within a CRLF: it still belongs to the line that it ends.
+            offset -= 1
+        if offset < self._last:
+            self._last, self._line = 0, 1
+        self._line += text.count("\n", self._last, offset)
+        start = text.rfind("\n", 0, offset)
+        if self._has_returns:
+            self._line += text.count("\r", self._last, offset) - text.count("\r\n", self._last, offset)
+            start = max(start, text.rfind("\r", 0, offset))
+        self._last = offset
+        return Position(self._line, offset - start)
 
 
 def split_lines(text: str) -> list[str]:

@@ -22,7 +22,7 @@ from yaml.events import (
 )
 
 from codeboost.parsing import layout
-from codeboost.parsing.fault import MAX_DEPTH, Fault, FaultError
+from codeboost.parsing.fault import MAX_DEPTH, TOO_DEEP, Fault, FaultError
 from codeboost.parsing.layout import Prepared, Span
 from codeboost.parsing.nodes import Branch, Place
 from codeboost.parsing.numbers import JSON_NUMBER, NumberRangeError, read_number
@@ -200,13 +200,13 @@ class _Reader:
     def _open(self, event: _Event) -> None:
         offset = event.start_mark.index
         if len(self._stack) == MAX_DEPTH:
-            self._end(Fault("too-deep", offset, f"nested more than {MAX_DEPTH} containers deep"))
+            self._end(Fault("too-deep", offset, TOO_DEEP))
         if event.anchor is not None or event.tag is not None:
             self._refuse_properties(event)
         is_map = type(event) is MappingStartEvent
         is_flow = bool(event.flow_style)
         outer = self._stack[-1] if self._stack else None
-        if self._prepared.softened:
+        if self._prepared.is_softened:
             self._check_softened(event, is_block=not is_flow)
         if outer is not None and outer.is_map and outer.key is None:
             self._note("non-string-key", offset, "a collection cannot be a key; keys are strings")
@@ -278,7 +278,7 @@ class _Reader:
                 )
         elif _GLUED_HEADER_COMMENT.match(self._prepared.text, start.index):
             self._note("syntax", start.index, "a comment needs a space before its #")
-        if self._prepared.softened:
+        if self._prepared.is_softened:
             self._check_softened(event, is_block=False)
 
     def _check_softened(self, event: _Event, *, is_block: bool) -> None:
@@ -372,6 +372,8 @@ def _explain(error: MarkedYAMLError, text: str) -> Fault:
     reason = _REASONS.get(context, "tag" if problem == "found undefined tag handle" else "syntax")
     if reason != "syntax":
         return Fault(reason, offset, f"no {reason} is allowed here")
+    if problem.startswith("exceeded maximum nesting depth") or context.startswith("exceeded maximum nesting depth"):
+        return Fault("too-deep", offset, TOO_DEEP)
     if problem == "found invalid Unicode character escape code":
         return Fault("encoding", offset, "this escape stands for no character", hint=_SURROGATE_HINT)
     if problem == "did not find expected <document start>" and _DOCUMENT_END.search(text, 0, offset):
