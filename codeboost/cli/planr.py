@@ -124,7 +124,8 @@ def check(
     if not errors:
         warnings += [str(finding) for finding in read_history(workspace, now="", with_dirty=False).warnings]
     failures = errors + warnings if strict else errors
-    text = f"planr: {len(workspace.tasks)} tasks and {len(workspace.goals)} goals are in order"
+    counted = [_count(len(workspace.tasks), "task"), _count(len(workspace.goals), "goal")]
+    text = f"planr: {counted[0]} and {counted[1]}, all in order"
     return Answer(
         "" if failures else text,
         {"ok": not failures, "errors": failures, "warnings": warnings},
@@ -478,6 +479,10 @@ def _find_goal(workspace: Workspace, name: str) -> Goal:
 def _check_text(value: str | None, option: str) -> None:
     if value is not None and any("\ud800" <= char <= "\udfff" for char in value):
         raise UsageError(f"{option} is not UTF-8")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _draw_tasks(workspace: Workspace, tasks: Sequence[Task]) -> str:

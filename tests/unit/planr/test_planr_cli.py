@@ -287,6 +287,6 @@ def test_what_people_read(root: Path, planr: Planr) -> None:
     assert "done 0 of 2" in planr("goal", "g", "--root", root).out
     assert "ready:" in planr("next", "--goal", "g", "--root", root).out
     said = planr("check", "--root", root)
-    assert said.out == "planr: 3 tasks and 2 goals are in order\n"
+    assert said.out == "planr: 3 tasks and 2 goals, all in order\n"
     assert planr("check", "--strict", "--root", root).out == ""
     assert "deprecated" in planr("index", "--root", root).err
