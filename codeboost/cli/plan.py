@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from codeboost.cli.console import emit, is_terminal, note, say, wants_color
+from codeboost.cli.console import emit, note, say, wants_color
 from codeboost.cli.options import BaseOption, IssueArgument, JsonFlag, RepoOption
 
 if TYPE_CHECKING:
@@ -71,13 +71,15 @@ def import_(
 
 
 def _confirm_reopening(tasks: Sequence[str]) -> bool:
+    from codeboost.cli.keys import is_person_present, open_keyboard  # noqa: PLC0415
     from codeboost.visible import escape  # noqa: PLC0415
 
     note(f"done, and changed by this revision, so open again: {escape(', '.join(tasks))}")
-    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+    if not is_person_present():
         note("  say --yes if that is meant; or run this at a terminal")
         return False
-    return typer.confirm("Open them again?", default=False, err=True)
+    with open_keyboard() as keyboard:
+        return keyboard.ask("[o]pen them again, or [q]uit?", "oq") == "o"
 
 
 def _show_diagnostics(name: str, data: bytes, diagnostics: Sequence[Diagnostic]) -> None:
@@ -179,6 +181,7 @@ def approve(
     as_json: JsonFlag = False,
 ) -> int:
     """Approve the newest revision: it is shown, and fixed with its base commit and policy."""
+    from codeboost.cli.keys import is_person_present, open_keyboard  # noqa: PLC0415
     from codeboost.errors import ApprovalNeededError  # noqa: PLC0415
     from codeboost.operations.approve_plan import record_approval  # noqa: PLC0415
     from codeboost.operations.project import open_project, require_plan  # noqa: PLC0415
@@ -190,17 +193,17 @@ def approve(
         stored = require_plan(project, issue)
         how = "--yes"
         if not yes and stored.approval is None:
-            note(render_plan(stored, "text").rstrip("\n"))
-            if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+            say(render_plan(stored, "text"))
+            if not is_person_present():
                 raise ApprovalNeededError(
                     f"revision {stored.revision} was not approved: nobody is at a terminal to ask",
                     hint=f"if it has been looked at: codeboost plan approve {issue} --yes",
                 )
             how = "key"
-            if not typer.confirm(
-                "Approve this plan? It approves none of its commands.", default=False, err=True
-            ):
-                return 3
+            with open_keyboard() as keyboard:
+                say("Approving the plan fixes its revision, base commit and policy. It approves no command.")
+                if keyboard.ask("[a]pprove, or [q]uit?", "aq") != "a":
+                    return 3
         approved, warnings = record_approval(project, stored, how)
     for warning in warnings:
         note(f"warning: {warning}")
