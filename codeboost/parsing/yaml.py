@@ -259,7 +259,7 @@ class _Reader:
             self._note(
                 "tag",
                 at,
-                f"the tag {cut(event.tag)} is not allowed; values have the type that JSON gives them",
+                f"the tag {_name_tag(event.tag)} is not allowed; values have the type that JSON gives them",
             )
 
     def _check_scalar_layout(self, event: _Event, *, is_plain: bool) -> None:
@@ -307,6 +307,10 @@ class _Reader:
 
 _SECOND_DOCUMENT = "a second document begins here; a plan is one document"
 _GLUED_HEADER_COMMENT = re.compile(r"[|>][-+0-9]*#")
+
+
+def _name_tag(tag: str) -> str:
+    return cut(tag.replace("tag:yaml.org,2002:", "!!", 1))
 
 
 def _is_typed(text: str) -> bool:
@@ -372,7 +376,9 @@ def _explain(error: MarkedYAMLError, text: str) -> Fault:
     reason = _REASONS.get(context, "tag" if problem == "found undefined tag handle" else "syntax")
     if reason != "syntax":
         return Fault(reason, offset, f"no {reason} is allowed here")
-    if problem.startswith("exceeded maximum nesting depth") or context.startswith("exceeded maximum nesting depth"):
+    if problem.startswith("exceeded maximum nesting depth") or context.startswith(
+        "exceeded maximum nesting depth"
+    ):
         return Fault("too-deep", offset, TOO_DEEP)
     if problem == "found invalid Unicode character escape code":
         return Fault("encoding", offset, "this escape stands for no character", hint=_SURROGATE_HINT)

@@ -144,17 +144,22 @@ class ProjectedTree:
                 self._names.setdefault(name.casefold(), []).append(entry.path)
                 self._names.setdefault(folder.casefold() + "/", []).append(entry.path)
         folder, _, name = path.rpartition("/")
-        # The same name elsewhere first, then its neighbours that look most like it in length.
-        same_name = self._names.get(name.casefold(), [])
-        neighbours = self._names.get(folder.casefold() + "/", [])
-        if len(neighbours) > _MOST_CANDIDATES:
-            neighbours = sorted(neighbours, key=lambda other: (abs(len(other) - len(path)), other))
-        candidates = [*same_name[:_MOST_CANDIDATES], *neighbours[:_MOST_CANDIDATES]]
-        present = [other for other in dict.fromkeys(candidates) if self.find(other) is not None]
-        close = difflib.get_close_matches(path, present, n=1, cutoff=0.6)
+        neighbours = self._present(self._names.get(folder.casefold() + "/", []), path)
+        by_name = {other.rpartition("/")[2]: other for other in neighbours}
+        close = difflib.get_close_matches(name, by_name, n=1, cutoff=0.6)
+        if close:
+            return by_name[close[0]]
+        same_name = self._present(self._names.get(name.casefold(), []), path)
+        close = difflib.get_close_matches(path, same_name, n=1, cutoff=0.6)
         if close:
             return close[0]
-        return present[0] if len(same_name) == 1 and present else None
+        return same_name[0] if len(same_name) == 1 else None
+
+    def _present(self, paths: list[str], wanted: str) -> list[str]:
+        """Those that items before have not removed; of very many, the ones most like ``wanted`` in length."""
+        if len(paths) > _MOST_CANDIDATES:
+            paths = sorted(paths, key=lambda path: (abs(len(path) - len(wanted)), path))[:_MOST_CANDIDATES]
+        return [path for path in paths if self.find(path) is not None]
 
     # Changes
 
