@@ -18,12 +18,12 @@ from codeboost.errors import InputError
 from codeboost.gitrepo import GitRepo
 from codeboost.operations.pins import PinChange, PinnedTree, compare_pins
 from codeboost.policy import POLICY_FILE, Policy
-from codeboost.store.approval_log import Pin, read_head
+from codeboost.store.approval_log import GENESIS, Pin, read_head
 from codeboost.store.approvals import Approval, find_approvals, find_similar_approvals, list_approvals
 from codeboost.store.database import Store
 from codeboost.visible import cut, escape
 
-__all__ = ["Decision", "Gate", "GateEntry", "load_gate"]
+__all__ = ["Decision", "Gate", "GateEntry", "load_gate", "load_reviewed_gate"]
 
 # Below this two commands that share no element are strangers.
 _LOOKS_ALIKE = 0.6
@@ -141,6 +141,11 @@ def load_gate(
         approvals = approvals or find_similar_approvals(store, repository_id, only)
         head = read_head(store.connection, repository_id)
     return _make_gate(approvals, head, repo, policy, base_commit)
+
+
+def load_reviewed_gate(repo: GitRepo, policy: Policy, base_commit: str) -> Gate:
+    """A gate that knows ``[allow]`` of the base commit and nothing else: whoever's store this is, it has no say."""
+    return _make_gate([], GENESIS, repo, policy, base_commit)
 
 
 def _make_gate(

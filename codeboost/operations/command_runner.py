@@ -13,10 +13,11 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from typing import NamedTuple
 
 from codeboost.errors import StoreError
 from codeboost.limits import Limits
-from codeboost.operations.check_approval import Decision
+from codeboost.operations.empty_pass import NO_TESTS_RAN, ran_no_tests
 from codeboost.operations.move_tasks import TaskMover
 from codeboost.operations.run_model import Environment, Ground, RunListener, Tail
 from codeboost.operations.schedule import Command, Schedule
@@ -24,14 +25,27 @@ from codeboost.planr.model import Status
 from codeboost.sandbox.base import CommandSpec, Outcome, SetupOutcome, StreamRecord
 from codeboost.store.database import utc_now
 from codeboost.store.output import keep_output
-from codeboost.store.plans import find_latest_plan
-from codeboost.store.runs import Attempt, KeptStream, TaskMove, add_attempt
+from codeboost.store.runs import (
+    Attempt,
+    KeptStream,
+    TaskMove,
+    add_attempt,
+    find_passed_attempt,
+    find_successor,
+)
 from codeboost.verdict import Verdict
 
 __all__ = ["CommandRunner"]
 
 TICK_S = 0.25
 TAIL_BYTES = 16 << 10
+
+
+class _Place(NamedTuple):
+    """What a command runs as, and the digest of all that decides what it does there."""
+
+    spec: CommandSpec
+    digest: str
 
 
 class CommandRunner:
@@ -55,6 +69,13 @@ class CommandRunner:
         self._attempts: dict[Command, Attempt] = {}
         self._started: set[str] = set()
         self._warnings: list[str] = []
+        self._run_id = 0
+        known = {(c.item, c.position): c for commands in ground.commands.values() for c in commands}
+        for attempt in ground.kept:
+            command = known[attempt.item, attempt.position]
+            self._attempts[command] = attempt
+            self._started.add(command.item)
+            self._schedule.record(command, attempt.verdict)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -62,13 +83,18 @@ class CommandRunner:
 
     @property
     def has_work(self) -> bool:
-        """Whether the engine is needed: some item may run whole, and so may everything that it waits for."""
-        open_items = set(self._ground.settled)
+        """Whether the engine is needed: some command is left of an item that may run, and so may all it waits for."""
+        may_pass = set(self._ground.settled)
         found = False
         for item in self._ground.items:
-            if self._is_allowed(item.id) and all(needed in open_items for needed in item.depends_on):
-                open_items.add(item.id)
-                found = found or bool(self._ground.commands[item.id])
+            commands = self._ground.commands[item.id]
+            left = [command for command in commands if command not in self._attempts]
+            kept = [self._attempts[command] for command in commands if command in self._attempts]
+            if not self._is_allowed(item.id) or any(needed not in may_pass for needed in item.depends_on):
+                continue
+            found = found or bool(left)
+            if all(attempt.verdict is Verdict.PASSED for attempt in kept):
+                may_pass.add(item.id)
         return found
 
     def list_attempts(self, item_id: str) -> tuple[Attempt, ...]:
@@ -84,66 +110,89 @@ class CommandRunner:
 
     # What never starts
 
-    def refuse_unapproved(self, run_id: int) -> None:
-        """Record the commands that may not run; an item with one of them runs none of its commands (design §5.1)."""
-        everything = [command for commands in self._ground.commands.values() for command in commands]
-        self._listener.begin(run_id, everything)
-        for item in self._ground.items:
-            if self._is_allowed(item.id):
-                continue
-            refused = [
-                command.position
-                for command in self._ground.commands[item.id]
-                if not self._decisions[command].allowed
-            ]
-            for command in self._schedule.drop(item.id):
-                decision = self._decisions[command]
-                if decision.allowed:
-                    others = ", ".join(map(str, refused))
-                    outcome = Outcome(Verdict.WAITING, f"command {others} of {item.id} is not approved")
-                else:
-                    outcome = Outcome(Verdict.NOT_APPROVED, decision.reason)
-                self._settle(run_id, command, outcome, None)
+    def begin(self, run_id: int) -> None:
+        """Name the run, and record the commands that may not run.
 
-    def fail_setup(self, run_id: int, setup: SetupOutcome) -> None:
+        An item with one such command runs none of its commands (design §5.1).
+        """
+        self._run_id = run_id
+        if self._attempts:
+            self._listener.note(f"going on with run {run_id}: {len(self._attempts)} results stand")
+        everything = [command for commands in self._ground.commands.values() for command in commands]
+        self._listener.begin(run_id, [command for command in everything if command not in self._attempts])
+        for item in self._ground.items:
+            if not self._is_allowed(item.id):
+                self._refuse(item.id)
+
+    def _refuse(self, item_id: str) -> None:
+        commands = self._ground.commands[item_id]
+        refused = [str(c.position) for c in commands if not self._decisions[c].allowed]
+        for command in self._schedule.drop(item_id):
+            decision = self._decisions[command]
+            if decision.allowed:
+                reason = f"command {', '.join(refused)} of {item_id} is not approved"
+                outcome = Outcome(Verdict.WAITING, reason)
+            else:
+                outcome = Outcome(Verdict.NOT_APPROVED, decision.reason)
+            self._settle(command, outcome)
+
+    def fail_setup(self, setup: SetupOutcome) -> None:
         """Give every command that could have run the verdict of the setup that did not prepare its place."""
+        output = StreamRecord(setup.output, b"", len(setup.output), _digest(setup.output))
         for item in self._ground.items:
             for command in self._schedule.drop(item.id):
-                outcome = Outcome(
-                    Verdict.SETUP_FAILED,
-                    setup.message,
-                    stdout=StreamRecord(setup.output, b"", len(setup.output), _digest(setup.output)),
-                )
-                self._settle(run_id, command, outcome, None)
+                self._settle(command, Outcome(Verdict.SETUP_FAILED, setup.message, stdout=output))
 
     # What starts
 
-    def execute(self, run_id: int, environment: Environment) -> None:
+    def execute(self, environment: Environment) -> None:
         """Run what may run, at most ``jobs`` at once, until nothing is left that can start."""
         self.image_id = environment.image.id
         jobs = max(1, self._ground.request.jobs)
-        running: dict[Future[Outcome], tuple[Command, CommandSpec]] = {}
+        running: dict[Future[Outcome], tuple[Command, _Place]] = {}
         with ThreadPoolExecutor(jobs, thread_name_prefix="command") as pool:
             try:
                 while True:
-                    if not self._cancelled.is_set():
-                        for command in self._schedule.take_ready(jobs - len(running)):
-                            spec = self._make_spec(command, environment)
-                            self._begin_item(run_id, command)
-                            self._listener.start(command)
-                            future = pool.submit(environment.executor.execute, spec, self._cancelled)
-                            running[future] = (command, spec)
+                    self._start_ready(pool, environment, jobs, running)
                     if not running:
                         break
                     done, _ = wait(running, timeout=TICK_S, return_when=FIRST_COMPLETED)
                     self._listener.tick()
                     for future in sorted(done, key=lambda one: running[one][0]):
-                        command, spec = running.pop(future)
-                        self._settle(run_id, command, future.result(), spec, environment)
+                        command, place = running.pop(future)
+                        self._settle(command, _look_closer(future.result()), place)
             except BaseException:
                 # Whatever went wrong here, no container outlives the run.
                 self._cancelled.set()
                 raise
+
+    def _start_ready(
+        self,
+        pool: ThreadPoolExecutor,
+        environment: Environment,
+        jobs: int,
+        running: dict[Future[Outcome], tuple[Command, _Place]],
+    ) -> None:
+        while len(running) < jobs and not self._cancelled.is_set():
+            ready = self._schedule.take_ready(1)
+            if not ready:
+                return
+            [command] = ready
+            spec = self._make_spec(command, environment)
+            place = _Place(spec, environment.executor.digest_spec(spec))
+            self._begin_item(command)
+            earlier = self._find_earlier_pass(place)
+            if earlier is not None:
+                self._take_over(command, place, earlier)
+                continue
+            self._listener.start(command)
+            running[pool.submit(environment.executor.execute, spec, self._cancelled)] = command, place
+
+    def _find_earlier_pass(self, place: _Place) -> Attempt | None:
+        if self._ground.request.fresh:
+            return None
+        repository = self._ground.project.repository.id
+        return find_passed_attempt(self._store, repository, place.digest, self._run_id)
 
     def _make_spec(self, command: Command, environment: Environment) -> CommandSpec:
         assert environment.snapshot is not None  # noqa: S101 - nothing executes after a failed setup
@@ -170,71 +219,89 @@ class CommandRunner:
             limits = replace(limits, timeout_s=shorter)
         return limits
 
-    def _begin_item(self, run_id: int, command: Command) -> None:
+    def _begin_item(self, command: Command) -> None:
         if command.item in self._started:
             return
         self._started.add(command.item)
         with self._store.transaction():
-            move = self.mover.plan_move(command.item, Status.IN_PROGRESS, run_id)
+            move = self._plan_move(command.item, Status.IN_PROGRESS)
         self._write(move)
 
     # What came of it
 
-    def _settle(
-        self,
-        run_id: int,
-        command: Command,
-        outcome: Outcome,
-        spec: CommandSpec | None,
-        environment: Environment | None = None,
-    ) -> None:
+    def _settle(self, command: Command, outcome: Outcome, place: _Place | None = None) -> None:
+        attempt_id = place.spec.attempt if place else secrets.token_hex(8)
+        outcome, streams = self._keep_output(attempt_id, outcome)
+        attempt = self._make_attempt(attempt_id, command, outcome, streams, place)
+        self._record(command, attempt, _cut_tail(outcome))
+
+    def _take_over(self, command: Command, place: _Place, earlier: Attempt) -> None:
+        """Let a pass of the very same specification count for this command; what it printed stays where it is."""
+        attempt = replace(
+            earlier,
+            id=place.spec.attempt,
+            run_id=self._run_id,
+            item=command.item,
+            position=command.position,
+            approval=self._decisions[command].entry,
+            reason=f"the very same passed in run {earlier.run_id}",
+            reused_from=earlier.id,
+            reused_run=earlier.run_id,
+        )
+        self._record(command, attempt, {})
+
+    def _record(self, command: Command, attempt: Attempt, tail: Tail) -> None:
         """Store a result and the task's next status as one, then write the file, then tell whoever listens."""
-        attempt_id = spec.attempt if spec else secrets.token_hex(8)
-        outcome, streams = self._keep_output(run_id, attempt_id, outcome)
         move: TaskMove | None = None
+        ground = self._ground
         with self._store.transaction():
-            newest = find_latest_plan(
-                self._store, self._ground.project.repository.id, self._ground.request.issue
+            successor = find_successor(
+                self._store,
+                ground.project.repository.id,
+                ground.request.issue,
+                ground.stored.id,
+                self._run_id,
             )
-            is_current = newest is not None and newest.id == self._ground.stored.id
-            if not is_current:
-                # An attempt of an older revision proves nothing about the plan that holds now (design §5.5).
+            if successor is not None:
+                # What came after it decides from now on (design §5.5).
                 self._cancelled.set()
-                outcome = replace(
-                    outcome, verdict=Verdict.CANCELLED, reason="the plan was replaced meanwhile"
-                )
-            attempt = self._make_attempt(run_id, attempt_id, command, outcome, streams, spec, environment)
+                attempt = replace(attempt, verdict=Verdict.CANCELLED, reason=successor)
             add_attempt(self._store, attempt)
             self._attempts[command] = attempt
-            self._schedule.record(command, outcome.verdict)
-            if is_current and self._schedule.is_complete(command.item):
-                move = self._plan_end_of(command.item, run_id)
+            self._schedule.record(command, attempt.verdict)
+            if successor is None and self._schedule.is_complete(command.item):
+                move = self._plan_end_of(command.item)
         self._write(move)
-        if self._ground.request.fail_fast and outcome.verdict.exit_code not in (0, None, 3):
+        if ground.request.fail_fast and attempt.verdict.exit_code not in (0, None, 3):
             self._cancelled.set()
-        self._listener.end(command, attempt, _cut_tail(outcome))
+        self._listener.end(command, attempt, tail)
 
-    def _plan_end_of(self, item_id: str, run_id: int) -> TaskMove | None:
+    def _plan_end_of(self, item_id: str) -> TaskMove | None:
         """What the task becomes, by the verdicts of its commands (design §6)."""
         verdicts = self._schedule.verdicts(item_id)
         if Verdict.NOT_APPROVED in verdicts:
-            return self.mover.plan_move(item_id, Status.DECISION, run_id)
+            return self._plan_move(item_id, Status.DECISION)
         if all(verdict is Verdict.PASSED for verdict in verdicts):
-            return self.mover.plan_move(item_id, Status.REVIEW, run_id)
+            return self._plan_move(item_id, Status.REVIEW)
         if any(verdict.exit_code == 1 for verdict in verdicts):
-            return self.mover.plan_move(item_id, Status.IN_PROGRESS, run_id)
+            return self._plan_move(item_id, Status.IN_PROGRESS)
         # The engine's fault, or somebody stopped it: nothing was learned about the work.
-        return self.mover.plan_return(item_id, run_id)
+        return self.mover.plan_return(item_id, self._run_id)
 
-    def settle_unstarted(self, run_id: int) -> None:
+    def _plan_move(self, item_id: str, to: Status) -> TaskMove | None:
+        if self._ground.newer_run is not None:
+            return None
+        return self.mover.plan_move(item_id, to, self._run_id)
+
+    def settle_unstarted(self) -> None:
         """Say of every command that never started what it waited for, or that the run was stopped first."""
         for command in self._schedule.list_unstarted():
             blockers = self._schedule.find_blockers(command.item)
             if blockers:
                 reason = f"waits for {', '.join(blockers)}, which has no pass"
-                self._settle(run_id, command, Outcome(Verdict.WAITING, reason), None)
+                self._settle(command, Outcome(Verdict.WAITING, reason))
             else:
-                self._settle(run_id, command, Outcome(Verdict.CANCELLED, "stopped before it started"), None)
+                self._settle(command, Outcome(Verdict.CANCELLED, "stopped before it started"))
 
     def _write(self, move: TaskMove | None) -> None:
         if move is not None:
@@ -245,15 +312,13 @@ class CommandRunner:
         self._warnings.append(text)
         self._listener.note(text)
 
-    def _keep_output(
-        self, run_id: int, attempt_id: str, outcome: Outcome
-    ) -> tuple[Outcome, Mapping[str, KeptStream]]:
+    def _keep_output(self, attempt_id: str, outcome: Outcome) -> tuple[Outcome, Mapping[str, KeptStream]]:
         streams: dict[str, KeptStream] = {}
         for name, record in (("stdout", outcome.stdout), ("stderr", outcome.stderr)):
             if record is None:
                 continue
             try:
-                keep_output(self._store, run_id, attempt_id, name, (record.head, record.tail))
+                keep_output(self._store, self._run_id, attempt_id, name, (record.head, record.tail))
             except StoreError as error:
                 # Without its output a pass is no evidence (design §5.5).
                 return replace(outcome, verdict=Verdict.INFRASTRUCTURE, reason=str(error)), {}
@@ -262,23 +327,20 @@ class CommandRunner:
 
     def _make_attempt(
         self,
-        run_id: int,
         attempt_id: str,
         command: Command,
         outcome: Outcome,
         streams: Mapping[str, KeptStream],
-        spec: CommandSpec | None,
-        environment: Environment | None,
+        place: _Place | None,
     ) -> Attempt:
-        decision: Decision = self._decisions[command]
         return Attempt(
             id=attempt_id,
-            run_id=run_id,
+            run_id=self._run_id,
             item=command.item,
             position=command.position,
             argv=command.argv,
             argv_sha256=_digest(json.dumps(command.argv, ensure_ascii=False).encode()),
-            approval=decision.entry,
+            approval=self._decisions[command].entry,
             verdict=outcome.verdict,
             reason=outcome.reason,
             exit_code=outcome.exit_code,
@@ -288,15 +350,21 @@ class CommandRunner:
             started_at=outcome.started.isoformat() if outcome.started else None,
             ended_at=outcome.ended.isoformat() if outcome.ended else utc_now(),
             duration_s=outcome.duration_s,
-            limits=spec.limits if spec else self._choose_limits(command),
+            limits=place.spec.limits if place else self._choose_limits(command),
             limits_in_force=outcome.limits_in_force,
             container_id=outcome.container_id,
-            image_id=spec.snapshot.image_id if spec else None,
+            image_id=place.spec.snapshot.image_id if place else None,
             stdout=streams.get("stdout"),
             stderr=streams.get("stderr"),
             warnings=outcome.warnings,
-            spec_digest=environment.executor.digest_spec(spec) if environment and spec else None,
+            spec_digest=place.digest if place else None,
         )
+
+
+def _look_closer(outcome: Outcome) -> Outcome:
+    if outcome.verdict is Verdict.PASSED and ran_no_tests(outcome):
+        return replace(outcome, warnings=(*outcome.warnings, NO_TESTS_RAN))
+    return outcome
 
 
 def _cut_tail(outcome: Outcome) -> Tail:

@@ -18,7 +18,14 @@ from codeboost.planr.config import find_root, load_config
 from codeboost.planr.model import Status
 from codeboost.planr.storage import lock_root
 from codeboost.planr.taskfile import parse_status
-from codeboost.store.runs import TaskMove, add_task_move, find_last_move, list_pending_moves, settle_move
+from codeboost.store.runs import (
+    TaskMove,
+    add_task_move,
+    find_last_move,
+    list_pending_moves,
+    list_run_moves,
+    settle_move,
+)
 from codeboost.visible import cut
 
 __all__ = ["TaskMover", "name_task"]
@@ -47,6 +54,13 @@ class TaskMover:
     def open(cls, project: Project, issue: int, prefix: str) -> TaskMover:
         return cls(project, issue, prefix, find_root(project.git.top))
 
+    def recall(self, run_id: int) -> None:
+        """Take up where a run was cut short: what it found and what it gave is known from its own moves."""
+        for move in list_run_moves(self.project.store, run_id):
+            item_id = move.task.rpartition("-")[2]
+            self._before.setdefault(item_id, Status(move.from_status))
+            self._given[item_id] = Status(move.to_status)
+
     def name_task(self, item_id: str) -> str:
         return name_task(self.prefix, self.issue, item_id)
 
@@ -66,7 +80,7 @@ class TaskMover:
             for folder in (config.tasks_dir, config.goals_dir, ".planr")
         )
 
-    def plan_move(self, item_id: str, to: Status, run_id: int) -> TaskMove | None:
+    def plan_move(self, item_id: str, to: Status, run_id: int | None) -> TaskMove | None:
         """Store the wish to move an item's task; call it inside the transaction of the result. None: nothing to do."""
         task = self.name_task(item_id)
         source = self._read(task)

@@ -7,16 +7,26 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from codeboost.operations.check_approval import Gate
+from codeboost.operations.evidence import StatementEvidence
 from codeboost.operations.project import Project
 from codeboost.operations.schedule import Command
 from codeboost.plan.model import Item, Plan
 from codeboost.policy import Policy
 from codeboost.sandbox.base import Executor, ImageRecord, Owner, PullPolicy, Snapshot
 from codeboost.store.plans import StoredPlan
-from codeboost.store.runs import Attempt
+from codeboost.store.runs import Attempt, RunRecord
 from codeboost.verdict import Verdict, choose_exit_code
 
-__all__ = ["Environment", "Ground", "ItemResult", "RunListener", "RunRequest", "RunResult", "Tail"]
+__all__ = [
+    "Environment",
+    "Ground",
+    "ItemResult",
+    "ResumeRequest",
+    "RunListener",
+    "RunRequest",
+    "RunResult",
+    "Tail",
+]
 
 Tail = Mapping[str, bytes]
 """The last bytes of each stream, by name: what a person wants to see of a failure at once."""
@@ -24,7 +34,11 @@ Tail = Mapping[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a person asks for. ``items`` empty means the whole plan; ``timeout_s`` may only shorten the policy's."""
+    """What a person asks for. ``items`` empty means the whole plan; ``timeout_s`` may only shorten the policy's.
+
+    ``only_failed`` leaves out what passed when it last ran; ``fresh`` uses no earlier pass. ``ci_plan`` is the plan that
+    ``--ci`` was given: its base commit decides everything, and what the store knows of approvals counts for nothing.
+    """
 
     issue: int
     rev: str = "HEAD"
@@ -34,11 +48,26 @@ class RunRequest:
     timeout_s: float | None = None
     pull: PullPolicy = PullPolicy.MISSING
     fail_fast: bool = False
+    only_failed: bool = False
+    fresh: bool = False
+    ci_plan: StoredPlan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeRequest:
+    """Go on with the newest run of an issue, as it was asked for then; ``jobs`` None means as many as then."""
+
+    issue: int
+    jobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What is fixed before anything starts. ``settled``: items outside this run with a pass for this very tree."""
+    """What is fixed before anything starts. ``settled``: items outside this run with a pass for this very tree.
+
+    ``resumed`` is the run that is taken up again, ``kept`` its results that stand. ``newer_run`` is a run that tested a
+    later commit of this line of work: tasks keep the status that it gave them.
+    """
 
     project: Project
     request: RunRequest
@@ -53,10 +82,21 @@ class Ground:
     image: str
     gate: Gate
     owner: Owner
+    resumed: RunRecord | None = None
+    kept: tuple[Attempt, ...] = ()
+    newer_run: int | None = None
 
     @property
     def is_complete(self) -> bool:
         return len(self.items) == len(self.plan.items)
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The items that this run leaves out and that have no pass for this very tree yet."""
+        covered = {item.id for item in self.items}
+        return tuple(
+            item.id for item in self.plan.items if item.id not in covered and item.id not in self.settled
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +119,8 @@ class ItemResult:
     task: str
     task_status: str | None
     """The status of its task afterwards; None when there is no such task."""
+    statements: tuple[StatementEvidence, ...] = ()
+    """Its ``check`` statements, pending or judged: they never decide the verdict."""
 
     @property
     def verdict(self) -> Verdict:
@@ -106,7 +148,7 @@ _WORST_FIRST = (
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A finished run. ``complete`` says whether it covered every item; ``left`` names those that it did not."""
+    """A finished run. ``complete`` says whether it covered every item; ``left`` names those that are still to be proven."""
 
     id: int
     issue: int
@@ -127,6 +169,13 @@ class RunResult:
     @property
     def attempts(self) -> tuple[Attempt, ...]:
         return tuple(attempt for item in self.items for attempt in item.attempts)
+
+    @property
+    def pending(self) -> tuple[StatementEvidence, ...]:
+        """The statements that nobody has judged for this revision and tree."""
+        return tuple(
+            statement for item in self.items for statement in item.statements if statement.is_pending
+        )
 
     @property
     def exit_code(self) -> int:

@@ -11,13 +11,26 @@ from codeboost.store.database import Store
 from codeboost.store.runs import KeptStream
 from codeboost.visible import cut
 
-__all__ = ["STREAMS", "find_output", "keep_output", "read_output", "remove_output"]
+__all__ = [
+    "STREAMS",
+    "find_output",
+    "keep_output",
+    "list_output",
+    "read_output",
+    "remove_attempt_output",
+    "remove_output",
+]
 
 STREAMS = ("stdout", "stderr")
 
 
 def keep_output(store: Store, run_id: int, attempt_id: str, stream: str, kept: tuple[bytes, bytes]) -> None:
-    """Write one stream's first and last bytes and make them durable. StoreError when the disk is full: then nothing is known."""
+    """Write one stream's first and last bytes and make them durable. StoreError when the disk is full.
+
+    Of a stream that nothing came from there is no file.
+    """
+    if not any(kept):
+        return
     path = _path(store, run_id, attempt_id, stream)
     try:
         # One by one: the mode of a parent that mkdir makes on the way is not ours to give.
@@ -36,7 +49,7 @@ def keep_output(store: Store, run_id: int, attempt_id: str, stream: str, kept: t
 
 
 def find_output(store: Store, run_id: int, attempt_id: str, stream: str) -> Path | None:
-    """The file that holds a stream's kept bytes, or None when it was pruned or never existed."""
+    """The file that holds a stream's kept bytes, or None when it was pruned or nothing was printed."""
     path = _path(store, run_id, attempt_id, stream)
     return path if path.exists() else None
 
@@ -45,6 +58,8 @@ def read_output(
     store: Store, run_id: int, attempt_id: str, stream: str, kept: KeptStream
 ) -> tuple[bytes, bytes] | None:
     """The first and the last bytes that were kept; what lies between was counted and dropped. None when pruned."""
+    if not kept.kept:
+        return b"", b""
     path = find_output(store, run_id, attempt_id, stream)
     if path is None:
         return None
@@ -54,6 +69,21 @@ def read_output(
 
 def remove_output(store: Store, run_id: int) -> None:
     shutil.rmtree(store.home / "output" / f"run-{run_id}", ignore_errors=True)
+
+
+def remove_attempt_output(store: Store, run_id: int, attempt_id: str) -> None:
+    for stream in STREAMS:
+        _path(store, run_id, attempt_id, stream).unlink(missing_ok=True)
+
+
+def list_output(store: Store) -> dict[int, int]:
+    """The bytes of kept output of each run that has any, by run number; also of runs that are forgotten."""
+    sizes = {}
+    for folder in (store.home / "output").glob("run-*"):
+        number = folder.name.removeprefix("run-")
+        if number.isdecimal():
+            sizes[int(number)] = sum(path.stat().st_size for path in folder.iterdir())
+    return sizes
 
 
 def _path(store: Store, run_id: int, attempt_id: str, stream: str) -> Path:

@@ -13,6 +13,7 @@ __all__ = [
     "PlanApproval",
     "RepositoryRecord",
     "StoredPlan",
+    "abandon_issue",
     "add_plan",
     "approve_plan",
     "bind_checkout",
@@ -20,7 +21,9 @@ __all__ = [
     "find_exported_plan",
     "find_latest_plan",
     "find_plan",
+    "find_plan_by_id",
     "find_repository",
+    "is_abandoned",
     "is_ci_plan",
     "list_exports",
     "list_plans",
@@ -137,6 +140,23 @@ def select_issue(store: Store, repository_id: int, number: int) -> None:
         )
 
 
+def abandon_issue(store: Store, repository_id: int, number: int) -> None:
+    """Note that a person gave the work on an issue up; importing a plan for it takes it up again."""
+    with store.transaction() as connection:
+        connection.execute(
+            "UPDATE issue SET abandoned_at = ? WHERE repository_id = ? AND number = ?",
+            (utc_now(), repository_id, number),
+        )
+
+
+def is_abandoned(store: Store, repository_id: int, number: int) -> bool:
+    row = store.connection.execute(
+        "SELECT 1 FROM issue WHERE repository_id = ? AND number = ? AND abandoned_at IS NOT NULL",
+        (repository_id, number),
+    ).fetchone()
+    return row is not None
+
+
 # Plans
 
 _COLUMNS = (
@@ -215,6 +235,11 @@ def find_plan(store: Store, repository_id: int, issue: int, revision: int) -> St
         "p.repository_id = ? AND p.issue = ? AND p.revision = ?",
         (repository_id, issue, revision),
     )
+    return found[0] if found else None
+
+
+def find_plan_by_id(store: Store, plan_id: int) -> StoredPlan | None:
+    found = _select(store, "p.id = ?", (plan_id,))
     return found[0] if found else None
 
 

@@ -25,11 +25,14 @@ __all__ = [
     "find_last_move",
     "find_passed_attempt",
     "find_run",
+    "find_successor",
     "list_attempts",
     "list_decisive_attempts",
     "list_last_attempts",
     "list_pending_moves",
+    "list_run_moves",
     "list_runs",
+    "reopen_run",
     "settle_move",
 ]
 
@@ -109,10 +112,10 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class TaskMove:
-    """A change of a task's status that a run wants: made with the result, written to the file after it."""
+    """A change of a task's status that a run or a verdict wants: made with the result, written to the file after it."""
 
     id: int
-    run_id: int
+    run_id: int | None
     root: str
     task: str
     from_status: str
@@ -175,6 +178,40 @@ def end_run(store: Store, run_id: int, exit_code: int) -> None:
         connection.execute(
             "UPDATE run SET ended_at = ?, exit_code = ? WHERE id = ?", (utc_now(), exit_code, run_id)
         )
+
+
+def reopen_run(store: Store, run_id: int, dropped: Sequence[Attempt], note: Mapping[str, Any]) -> None:
+    """Take a run up again: it has no end any more, and the ``dropped`` attempts, which learned nothing, never were.
+
+    ``note`` is added to the list ``resumed`` of its options.
+    """
+    with store.transaction() as connection:
+        connection.executemany("DELETE FROM attempt WHERE id = ?", [(attempt.id,) for attempt in dropped])
+        connection.execute(
+            "UPDATE run SET ended_at = NULL, exit_code = NULL,"
+            " options = json_set(options, '$.resumed[#]', json(?)) WHERE id = ?",
+            (_dump(note), run_id),
+        )
+
+
+def find_successor(store: Store, repository_id: int, issue: int, plan_id: int, run_id: int) -> str | None:
+    """What has come after this run and plan, as one sentence; None while both are the newest of their issue.
+
+    Ask inside the transaction of a result: only the newest run may say what an issue's state is (design §5.5).
+    """
+    row = store.connection.execute(
+        "SELECT (SELECT id FROM plan WHERE repository_id = ?1 AND issue = ?2 ORDER BY revision DESC LIMIT 1)"
+        " AS newest_plan, (SELECT max(id) FROM run WHERE repository_id = ?1 AND issue = ?2) AS newest_run,"
+        " (SELECT abandoned_at FROM issue WHERE repository_id = ?1 AND number = ?2) AS abandoned_at",
+        (repository_id, issue),
+    ).fetchone()
+    if row["newest_plan"] != plan_id:
+        return "the plan was replaced meanwhile"
+    if row["abandoned_at"] is not None:
+        return "the plan was abandoned meanwhile"
+    if row["newest_run"] != run_id:
+        return f"run {row['newest_run']} was started meanwhile"
+    return None
 
 
 def find_run(store: Store, run_id: int) -> RunRecord | None:
@@ -250,14 +287,20 @@ def find_attempts(store: Store, repository_id: int, prefix: str) -> list[Attempt
     )
 
 
-def find_passed_attempt(store: Store, repository_id: int, spec_digest: str) -> Attempt | None:
-    """The newest real pass of the very same specification, or None."""
+def find_passed_attempt(
+    store: Store, repository_id: int, spec_digest: str, before_run: int
+) -> Attempt | None:
+    """The newest real pass of the very same specification in an earlier run, or None.
+
+    Not in the run itself: which of two equal commands comes first is a matter of timing there.
+    """
     found = _select_attempts(
         store,
-        "a.spec_digest = ? AND r.repository_id = ? AND a.verdict = 'passed' AND a.reused_from IS NULL"
-        " ORDER BY a.rowid DESC LIMIT 1",
+        "a.spec_digest = ? AND r.repository_id = ? AND a.run_id < ?"
+        " AND a.verdict = 'passed' AND a.reused_from IS NULL ORDER BY a.rowid DESC LIMIT 1",
         spec_digest,
         repository_id,
+        before_run,
     )
     return found[0] if found else None
 
@@ -288,7 +331,7 @@ def add_task_move(
     store: Store,
     *,
     repository_id: int,
-    run_id: int,
+    run_id: int | None,
     root: str,
     task: str,
     from_status: str,
@@ -316,6 +359,12 @@ def list_pending_moves(store: Store, repository_id: int) -> list[TaskMove]:
     rows = store.connection.execute(
         "SELECT * FROM task_move WHERE repository_id = ? AND state = 'pending' ORDER BY id", (repository_id,)
     )
+    return [_read_move(row) for row in rows]
+
+
+def list_run_moves(store: Store, run_id: int) -> list[TaskMove]:
+    """What a run did to tasks so far, oldest first."""
+    rows = store.connection.execute("SELECT * FROM task_move WHERE run_id = ? ORDER BY id", (run_id,))
     return [_read_move(row) for row in rows]
 
 
