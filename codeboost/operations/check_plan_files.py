@@ -12,7 +12,8 @@ from codeboost.gitrepo import GitRepo
 from codeboost.operations.plan_context import make_context
 from codeboost.operations.plan_file import PlanFile, read_plan_file
 from codeboost.operations.project import choose_base
-from codeboost.plan.loader import CheckedPlan, check_plan
+from codeboost.plan.loader import check_plan
+from codeboost.plan.model import PlanContext
 from codeboost.policy import read_policy
 
 __all__ = ["FileCheck", "check_plan_files"]
@@ -43,14 +44,11 @@ def check_plan_files(
     if git is None and base is not None:
         raise UsageError("--base needs a checkout, and the check of its tree")
     base_commit = _find_base(git, base)
+    context = _make_context(git, base_commit, issue)
     results = []
     for path in paths:
         file = read_plan_file(path)
-        checked = check_plan(file.data, file.format)
-        if checked.plan is not None and git is not None and base_commit is not None:
-            checked = _check_against(git, base_commit, file, issue or checked.plan.issue)
-        elif checked.plan is not None and issue not in {None, checked.plan.issue}:
-            raise UsageError("--issue needs a checkout, and the check of its tree")
+        checked = check_plan(file.data, file.format, context)
         results.append(FileCheck(file, base_commit, checked.diagnostics))
     return results
 
@@ -62,6 +60,10 @@ def _find_base(git: GitRepo | None, base: str | None) -> str | None:
     return choose_base(git, base)
 
 
-def _check_against(git: GitRepo, base_commit: str, file: PlanFile, issue: int) -> CheckedPlan:
+def _make_context(git: GitRepo | None, base_commit: str | None, issue: int | None) -> PlanContext | None:
+    if git is None or base_commit is None:
+        if issue is not None:
+            raise UsageError("--issue needs a checkout, and the check of its tree")
+        return None
     approved = [entry.argv for entry in read_policy(git, base_commit).allow]
-    return check_plan(file.data, file.format, make_context(git, base_commit, issue=issue, approved=approved))
+    return make_context(git, base_commit, issue=issue, approved=approved, any_issue=issue is None)

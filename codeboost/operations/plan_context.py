@@ -20,8 +20,9 @@ def make_context(
     issue: int | None,
     approved: Sequence[Argv],
     repository: str | None = None,
+    any_issue: bool = False,
 ) -> PlanContext:
-    """The context of a plan for ``issue`` against the tree of ``base`` (a full commit id)."""
+    """The context of a plan for ``issue`` (or, when asked so, any) against the tree of ``base`` (a full commit id)."""
     return PlanContext(
         issue=issue,
         base_entries=list_base_entries(git, base),
@@ -32,6 +33,7 @@ def make_context(
             precompose=git.read_config("core.precomposeunicode"),
         ),
         repository=repository,
+        any_issue=any_issue,
     )
 
 
