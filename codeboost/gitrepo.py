@@ -22,7 +22,7 @@ from typing import IO, NamedTuple
 from codeboost.errors import GitError, UsageError
 from codeboost.visible import cut
 
-__all__ = ["BlobReader", "GitRepo", "LogEntry", "Remote", "TreeEntry", "parse_remote"]
+__all__ = ["BlobReader", "GitRepo", "LogEntry", "Remote", "TreeChange", "TreeEntry", "parse_remote"]
 
 # Read once: these would let the caller's or the repository's settings into a plumbing command.
 _CONFIG = (
@@ -72,6 +72,19 @@ class TreeEntry(NamedTuple):
     @property
     def is_gitlink(self) -> bool:
         return self.mode == 0o160000
+
+
+class TreeChange(NamedTuple):
+    """One path that differs between two trees.
+
+    ``status`` is git's letter: A, D, M, T (another type), or R, a rename from ``old_path``. An absent mode is 0.
+    """
+
+    status: str
+    old_mode: int
+    mode: int
+    path: bytes
+    old_path: bytes | None
 
 
 class Remote(NamedTuple):
@@ -324,6 +337,33 @@ class GitRepo:
             raise GitError(f"object {cut(oid)} is missing from the repository")
         return answer[1]
 
+    def compare_trees(
+        self, before: str, after: str, *, renames: bool, paths: Sequence[bytes] = ()
+    ) -> list[TreeChange]:
+        """The paths that differ between two commits, in git's order; of ``paths`` only, when some are named.
+
+        With ``renames``, a deletion and an addition that are alike by half are one rename.
+        """
+        with self.open_scratch() as scratch:
+            output = scratch.run(
+                "diff-tree",
+                "-r",
+                "-z",
+                "--raw",
+                "--no-abbrev",
+                "--no-ext-diff",
+                "--no-textconv",
+                "--no-relative",
+                "--ignore-submodules=none",
+                *(("-M50%", "-l1000") if renames else ("--no-renames",)),
+                "--end-of-options",
+                before,
+                after,
+                "--",
+                *map(os.fsdecode, paths),
+            )
+        return list(_read_changes(output))
+
     @contextmanager
     def read_blobs(self) -> Iterator[BlobReader]:
         """A reader of objects by id; one process for all of them."""
@@ -514,6 +554,19 @@ def _read_log(output: bytes) -> Iterator[LogEntry]:
             following = next(fields, b"")
         yield LogEntry(commit.decode(), date.decode(), subject.decode("utf-8", "replace"), files)
         commit = following
+
+
+def _read_changes(output: bytes) -> Iterator[TreeChange]:
+    """``:OLDMODE MODE OLDID ID STATUS``, then one path, of a rename two: the old one first."""
+    fields = iter(output.split(b"\0"))
+    for record in fields:
+        if not record:
+            continue
+        old_mode, mode, _, _, status = record[1:].split(b" ")
+        path = next(fields)
+        old_path = path if status.startswith(b"R") else None
+        path = next(fields) if old_path is not None else path
+        yield TreeChange(status[:1].decode(), int(old_mode, 8), int(mode, 8), path, old_path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from codeboost.cli.init import init
 from codeboost.cli.issue import issue_app
 from codeboost.cli.plan import plan_app
 from codeboost.cli.run import run
+from codeboost.cli.scope import scope
 
 __all__ = ["app"]
 
@@ -29,6 +30,7 @@ app.add_typer(issue_app, name="issue")
 app.add_typer(plan_app, name="plan")
 app.add_typer(allow_app, name="allow")
 app.command("run")(run)
+app.command("scope")(scope)
 app.add_typer(command_app, name="command")
 app.command("doctor")(doctor)
 app.command("sweep")(sweep)
