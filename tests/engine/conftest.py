@@ -1,0 +1,228 @@
+"""What every engine test needs: an engine that answers (its absence fails, never skips), an image, a laboratory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from codeboost.errors import EngineError
+from codeboost.limits import Limits
+from codeboost.sandbox.base import CommandSpec, Owner, PullPolicy, SnapshotSpec
+from codeboost.sandbox.client import EngineClient, connect
+from codeboost.sandbox.engine import open_executor
+from codeboost.sandbox.executor import DockerExecutor
+from codeboost.sandbox.owner import Label
+
+ROOT = Path(__file__).parents[2]
+IMAGE = "codeboost/example:1"
+SMALL = Limits(timeout_s=60.0, memory_bytes=256 << 20, cpus=1.0, pids=128, disk_bytes=256 << 20)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.engine)
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[EngineClient]:
+    try:
+        found = connect()
+    except EngineError as error:
+        pytest.fail(f"these tests need a container engine: {error}; `scripts/engine` starts one", pytrace=False)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="session")
+def image_id(client: EngineClient) -> str:
+    if client.inspect_image(IMAGE) is None:
+        subprocess.run([ROOT / "scripts" / "image"], check=True, timeout=900)
+    found = client.inspect_image(IMAGE)
+    assert found is not None
+    return str(found["Id"])
+
+
+@pytest.fixture(scope="session")
+def store(client: EngineClient) -> Iterator[str]:
+    """A store of our own, so that nothing here touches what others run on the same engine."""
+    name = f"test-{uuid.uuid4().hex}"
+    yield name
+    for container in client.list_containers(f"{Label.STORE}={name}"):
+        client.remove(container["Id"])
+
+
+@pytest.fixture(scope="session")
+def executor(client: EngineClient, store: str) -> Iterator[DockerExecutor]:
+    found = open_executor(store)
+    assert isinstance(found, DockerExecutor)
+    yield found
+    found.close()
+
+
+@dataclass
+class Repo:
+    """A real repository; ``write`` and ``commit`` return it for chaining."""
+
+    path: Path
+    object_format: str = "sha1"
+
+    def __post_init__(self) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.git("init", "-q", "-b", "main", f"--object-format={self.object_format}", ".")
+
+    def git(self, *arguments: str, stdin: bytes | None = None) -> str:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": "/nonexistent",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_NAME": "A",
+            "GIT_AUTHOR_EMAIL": "a@example.com",
+            "GIT_COMMITTER_NAME": "A",
+            "GIT_COMMITTER_EMAIL": "a@example.com",
+        }
+        done = subprocess.run(
+            ["git", "-c", "protocol.file.allow=always", *arguments],
+            cwd=self.path,
+            env=environment,
+            input=stdin,
+            capture_output=True,
+            check=True,
+            timeout=120,
+        )
+        return done.stdout.decode().strip()
+
+    def write(self, name: str | bytes, content: str | bytes = "", *, executable: bool = False) -> Repo:
+        path = os.path.join(os.fsencode(self.path), os.fsencode(name))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        os.chmod(path, 0o755 if executable else 0o644)
+        return self
+
+    def link(self, name: str, target: str) -> Repo:
+        (self.path / name).symlink_to(target)
+        return self
+
+    def commit(self) -> str:
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", "x")
+        return self.git("rev-parse", "HEAD")
+
+    def digest(self) -> str:
+        """Everything below the checkout, ``.git`` included, byte for byte."""
+        digest = hashlib.sha256()
+        for folder, folders, files in os.walk(os.fsencode(self.path)):
+            folders.sort()
+            for name in sorted(files + [entry for entry in folders if os.path.islink(os.path.join(folder, entry))]):
+                path = os.path.join(folder, name)
+                info = os.lstat(path)
+                digest.update(b"%s %o %d " % (path, info.st_mode, info.st_mtime_ns))
+                digest.update(os.readlink(path) if os.path.islink(path) else Path(os.fsdecode(path)).read_bytes())
+        return digest.hexdigest()
+
+
+@dataclass
+class Lab:
+    """Runs commands on the tree of a repository, as ``codeboost run`` does."""
+
+    executor: DockerExecutor
+    image_id: str
+    store: str
+    repo: Repo
+    git: bool = True
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _snapshots: dict = field(default_factory=dict)
+
+    def snapshot(self):
+        commit = self.repo.commit() if not self._snapshots else self.repo.git("rev-parse", "HEAD")
+        if commit not in self._snapshots:
+            spec = SnapshotSpec(self.repo.path, commit, self.image_id, self.git)
+            self._snapshots[commit] = self.executor.take_snapshot(spec)
+        return self._snapshots[commit]
+
+    def spec(self, *argv: str, **changes) -> CommandSpec:
+        limits = replace(SMALL, **{key: changes.pop(key) for key in list(changes) if key in Limits.__slots__})
+        env = {"CODEBOOST_TEST_MARK": self.mark, **changes.pop("env", {})}
+        owner = Owner(self.store, f"run-{self.mark[:8]}")
+        return CommandSpec(uuid.uuid4().hex, owner, argv, self.snapshot(), limits, env=env, **changes)
+
+    def run(self, *argv: str, cancelled: threading.Event | None = None, **changes):
+        return self.executor.execute(self.spec(*argv, **changes), cancelled or threading.Event())
+
+    def python(self, text: str, **changes):
+        return self.run("python3", "-c", text, **changes)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return Repo(tmp_path / "repo")
+
+
+@pytest.fixture
+def make_repo(tmp_path: Path):
+    return lambda name, **options: Repo(tmp_path / name, **options)
+
+
+@pytest.fixture
+def lab(executor: DockerExecutor, image_id: str, store: str, repo: Repo) -> Lab:
+    return Lab(executor, image_id, store, repo)
+
+
+@pytest.fixture(scope="session")
+def plain(executor: DockerExecutor, image_id: str, store: str, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """A laboratory on one small tree, shared: for tests to which the tree does not matter."""
+    made = Repo(tmp_path_factory.mktemp("plain") / "repo").write("a.txt", "hello\n").write("sub/b.txt", "b\n")
+    made.write("run.sh", "#!/bin/sh\necho ran\n", executable=True)
+    return Lab(executor, image_id, store, made)
+
+
+def list_marked(mark: str) -> list[int]:
+    """Processes of this host that carry the laboratory's mark in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if mark.encode() in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+@pytest.fixture
+def unchanged_host(client: EngineClient, lab: Lab) -> Iterator[None]:
+    """After an attack the host is as before: processes, containers, volumes, networks, free space, the checkout."""
+    lab.repo.commit()
+    lab.snapshot()
+    before = lab.repo.digest()
+    volumes, networks = _list_names(client, "volumes"), _list_names(client, "networks")
+    free = shutil.disk_usage("/").free
+    yield
+    labels = (f"{Label.STORE}={lab.store}", f"{Label.RUN}=run-{lab.mark[:8]}")
+    assert client.list_containers(*labels) == []
+    assert list_marked(lab.mark) == []
+    assert _list_names(client, "volumes") == volumes
+    assert _list_names(client, "networks") == networks
+    assert lab.repo.digest() == before
+    # Other tests write at the same time; what they write goes away too.
+    deadline = time.monotonic() + 30
+    while shutil.disk_usage("/").free < free - (50 << 20):
+        assert time.monotonic() < deadline, "the space did not come back"
+        time.sleep(0.5)
+
+
+def _list_names(client: EngineClient, kind: str) -> set[str]:
+    found = client._get(f"/{kind}")
+    return {entry["Name"] for entry in (found["Volumes"] or [] if kind == "volumes" else found)}

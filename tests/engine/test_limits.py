@@ -1,0 +1,187 @@
+"""Limits and what is said when one is hit (design §7; public reports B01, B03, B05, B13, B39)."""
+
+from __future__ import annotations
+
+import hashlib
+import resource
+import threading
+import time
+
+import pytest
+
+from codeboost.sandbox.owner import Label
+from codeboost.verdict import Verdict
+
+
+def test_an_endless_program_is_ended_in_time_and_gone(plain, client):
+    begin = time.monotonic()
+    outcome = plain.run("sleep", "600", timeout_s=1.0)
+    assert outcome.verdict is Verdict.TIMED_OUT
+    assert outcome.timed_out
+    assert 1.0 <= outcome.duration_s < 7.0
+    assert time.monotonic() - begin < 11.0
+    assert client.list_containers(f"{Label.RUN}=run-{plain.mark[:8]}", f"{Label.ATTEMPT}=none") == []
+
+
+def test_handling_TERM_with_exit_status_0_is_still_a_timeout(plain):
+    outcome = plain.run("sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done", timeout_s=1.0)
+    assert (outcome.verdict, outcome.exit_code) == (Verdict.TIMED_OUT, 0)
+
+
+def test_ignoring_TERM_ends_in_KILL_after_the_grace(plain):
+    outcome = plain.run("sh", "-c", "trap '' TERM; while :; do sleep 0.1; done", timeout_s=1.0)
+    assert outcome.verdict is Verdict.TIMED_OUT
+    assert outcome.exit_code == 137
+    assert 6.0 <= outcome.duration_s < 12.0
+
+
+@pytest.mark.parametrize("status", [1, 2, 3, 5, 77, 124, 125, 126, 127, 128, 130, 137, 139, 143, 255])
+def test_a_programs_own_exit_status_is_a_plain_failure(plain, status):
+    outcome = plain.python(f"import sys; sys.exit({status})")
+    assert (outcome.verdict, outcome.exit_code) == (Verdict.FAILED, status)
+    assert f"exit status {status}" in outcome.reason
+    assert not outcome.out_of_memory
+    assert not outcome.timed_out
+
+
+def test_a_signal_is_named_as_likely(plain):
+    outcome = plain.python("import os; os.kill(os.getpid(), 11)")
+    assert (outcome.verdict, outcome.exit_code, outcome.signal) == (Verdict.FAILED, 139, 11)
+    assert "probably ended by SIGSEGV" in outcome.reason
+
+
+def test_too_much_memory_is_told_as_such(plain):
+    outcome = plain.python("bytearray(1 << 30)", memory_bytes=64 << 20)
+    assert outcome.verdict is Verdict.OUT_OF_MEMORY
+    assert outcome.out_of_memory
+    assert "64 MiB" in outcome.reason
+
+
+def test_a_child_killed_for_memory_counts_though_the_parent_ends_0(plain):
+    outcome = plain.python(
+        "import subprocess, sys; subprocess.run([sys.executable, '-c', 'bytearray(1 << 30)'])", memory_bytes=64 << 20
+    )
+    assert (outcome.verdict, outcome.exit_code) == (Verdict.OUT_OF_MEMORY, 0)
+
+
+def test_more_processes_than_allowed_cannot_start(plain):
+    outcome = plain.python(
+        "import os, time\n"
+        "for n in range(5000):\n"
+        "    if os.fork() == 0:\n"
+        "        time.sleep(60); os._exit(0)\n",
+        pids=64,
+    )
+    assert outcome.verdict is Verdict.FAILED
+    assert b"Resource temporarily unavailable" in outcome.stderr.head
+
+
+def test_a_growing_tree_hits_the_disk_limit(plain):
+    text = (
+        "import time\n"
+        "for n in range(1000):\n"
+        "    open(f'f{n}', 'wb').write(bytes(4 << 20)); time.sleep(0.05)\n"
+    )
+    outcome = plain.python(text, disk_bytes=32 << 20)
+    assert outcome.verdict is Verdict.DISK_LIMIT
+    assert "the disk limit is 32 MiB" in outcome.reason
+    assert outcome.limits_in_force["disk"] == "32 MiB, watched"
+
+
+def test_what_was_written_before_the_first_look_is_seen_after_the_end(plain):
+    text = (
+        "import os\n"
+        "for n in range(3):\n"
+        "    os.posix_fallocate(os.open(f'f{n}', os.O_CREAT | os.O_RDWR), 0, 31 << 20)\n"
+    )
+    outcome = plain.python(text, disk_bytes=32 << 20)
+    assert (outcome.verdict, outcome.exit_code) == (Verdict.DISK_LIMIT, 0)
+
+
+def test_one_file_is_capped_by_the_kernel(plain):
+    outcome = plain.run("dd", "if=/dev/zero", "of=big", "bs=1M", "count=200", disk_bytes=32 << 20)
+    assert outcome.verdict is Verdict.DISK_LIMIT
+
+
+def test_a_full_tmp_is_an_ordinary_error(plain):
+    outcome = plain.python("open('/tmp/x', 'wb').write(bytes(60 << 20))", memory_bytes=96 << 20)
+    assert outcome.verdict is Verdict.FAILED
+    assert b"No space left on device" in outcome.stderr.head
+
+
+def test_a_flood_on_both_streams_keeps_head_and_tail_and_counts_the_rest(plain):
+    text = (
+        "import os\n"
+        "os.write(1, b'first\\n'); os.write(2, b'FIRST\\n')\n"
+        "for n in range(60): os.write(1, b'o' * (1 << 20)); os.write(2, b'e' * (1 << 18))\n"
+        "os.write(1, b'last\\n'); os.write(2, b'LAST\\n')\n"
+        "raise SystemExit(3)\n"
+    )
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    outcome = plain.python(text)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
+    assert (outcome.verdict, outcome.exit_code) == (Verdict.FAILED, 3)
+    out = b"first\n" + b"o" * (60 << 20) + b"last\n"
+    err = b"FIRST\n" + b"e" * (60 << 18) + b"LAST\n"
+    for stream, whole in ((outcome.stdout, out), (outcome.stderr, err)):
+        assert stream.total == len(whole)
+        assert stream.sha256 == hashlib.sha256(whole).hexdigest()
+        assert stream.head == whole[: 256 << 10]
+        assert stream.tail == whole[-(768 << 10) :]
+        assert stream.dropped == len(whole) - (1 << 20)
+
+
+def test_short_output_is_kept_whole_in_the_head(plain):
+    outcome = plain.run("cat", "a.txt")
+    assert (outcome.stdout.head, outcome.stdout.tail, outcome.stdout.dropped) == (b"hello\n", b"", 0)
+
+
+def test_output_that_is_not_utf8_arrives_as_it_is(plain):
+    outcome = plain.python(r"import os; os.write(1, b'\xc3\x28 ok\n'); raise SystemExit(7)")
+    assert (outcome.verdict, outcome.exit_code, outcome.stdout.head) == (Verdict.FAILED, 7, b"\xc3\x28 ok\n")
+
+
+def test_cancelling_ends_a_running_command_soon(plain, client):
+    cancelled = threading.Event()
+    threading.Timer(1.0, cancelled.set).start()
+    begin = time.monotonic()
+    outcome = plain.run("sleep", "600", cancelled=cancelled)
+    assert outcome.verdict is Verdict.CANCELLED
+    assert time.monotonic() - begin < 10.0
+
+
+def test_cancelled_before_the_start_makes_no_container(plain):
+    cancelled = threading.Event()
+    cancelled.set()
+    outcome = plain.run("sleep", "600", cancelled=cancelled)
+    assert outcome.verdict is Verdict.CANCELLED
+    assert outcome.container_id is None
+
+
+def test_twenty_times_in_a_row_and_twice_at_once_without_cross_talk(plain):
+    results = []
+
+    def work(name: str) -> None:
+        for number in range(10):
+            outcome = plain.run("echo", f"{name}-{number}")
+            results.append((outcome.verdict, outcome.stdout.head == f"{name}-{number}\n".encode()))
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [(Verdict.PASSED, True)] * 20
+
+
+def test_a_pass_without_any_test_says_so(lab):
+    lab.repo.write("bin/go", "#!/bin/sh\necho 'ok  example 0.1s [no tests to run]'\n", executable=True)
+    outcome = lab.run("go", "test", "./...", env={"PATH": "/workspace/bin:/usr/bin:/bin"})
+    assert outcome.verdict is Verdict.PASSED
+    assert outcome.warnings == ("no tests ran",)
+
+
+def test_pytest_that_selects_nothing_fails_with_5(lab):
+    lab.repo.write("test_a.py", "def test_a(): pass\n")
+    outcome = lab.run("python3", "-m", "pytest", "-q", "-k", "nosuch", "-p", "no:cacheprovider")
+    assert (outcome.verdict, outcome.exit_code) == (Verdict.FAILED, 5)

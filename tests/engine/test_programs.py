@@ -1,0 +1,116 @@
+"""What starts and what does not: never a shell, never a guess (design §5.2; public reports B09, B25, B35)."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from codeboost.verdict import Verdict
+
+
+@pytest.mark.parametrize("argv", [("exit", "0"), ("cd", "src"), ("source", "env.sh"), ("no-such-program",)])
+def test_a_program_that_the_image_lacks_is_told_in_one_line(plain, argv):
+    outcome = plain.run(*argv)
+    assert outcome.verdict is Verdict.NOT_STARTED
+    assert f"program {argv[0]} not found in the image" in outcome.reason
+    assert "there is no shell" in outcome.reason
+    assert outcome.exit_code is None
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "is empty"),
+        ("echo hello\n", "has no #! line"),
+        ("#!\n", "names no interpreter"),
+        ("#!   \t\necho x\n", "names no interpreter"),
+        ("#!" + "x" * 300, "names no interpreter"),
+        ("#!/no/such/interpreter\n", "/no/such/interpreter does not exist"),
+        ("#!/bin/sh\r\necho x\r\n", "carriage return"),
+        ("#!/workspace\n", "not a regular file"),
+        ("#!data.txt\n", "data.txt is not executable"),
+        (b"\x7fELF" + b"\0" * 60, "no complete program"),
+        (b"\x7fELF\nexit 0\n", "no complete program"),
+        ("\ufeff#!/bin/sh\nexit 0\n", "has no #! line"),
+    ],
+)
+def test_what_the_kernel_would_not_start_is_never_handed_to_a_shell(lab, content, words):
+    lab.repo.write("tool", content, executable=True).write("data.txt", "x")
+    outcome = lab.run("./tool")
+    assert outcome.verdict is Verdict.NOT_STARTED
+    assert words in outcome.reason
+
+
+def test_a_truncated_program_is_not_a_script(lab):
+    # With its first page only, the kernel refuses it as "unknown format", at which execvp would take a shell.
+    real = Path(shutil.which("true") or "/bin/true").resolve().read_bytes()
+    broken = bytearray(real[:64]) + b"\nexit 0\n"
+    lab.repo.write("tool", bytes(broken), executable=True)
+    assert lab.run("./tool").verdict is Verdict.NOT_STARTED
+
+
+def test_a_script_of_the_tree_runs_when_it_is_executable(lab):
+    lab.repo.write("run.sh", "#!/bin/sh\necho ran\n", executable=True)
+    lab.repo.write("chained", "#!./run.sh\n", executable=True)
+    lab.repo.link("link", "run.sh")
+    assert lab.run("./run.sh").stdout.head == b"ran\n"
+    assert lab.run("./chained").stdout.head == b"ran\n"
+    assert lab.run("./link").verdict is Verdict.PASSED
+    assert lab.run("/workspace/run.sh").verdict is Verdict.PASSED
+
+
+def test_a_script_without_the_executable_bit_does_not(lab):
+    lab.repo.write("run.sh", "#!/bin/sh\necho ran\n")
+    outcome = lab.run("./run.sh")
+    assert outcome.verdict is Verdict.NOT_STARTED
+    assert "not executable (mode 0644)" in outcome.reason
+
+
+def test_a_link_with_dots_behind_it_is_not_followed_to_another_file(lab):
+    # As text sub/../tool is ./tool; the kernel goes through the link and finds an empty file in /tmp's place.
+    lab.repo.write("deep/tool", "", executable=True).write("deep/inner/x", "")
+    lab.repo.write("tool", "#!/bin/sh\nexit 0\n", executable=True).link("sub", "deep/inner")
+    assert lab.run("./sub/../tool").verdict is Verdict.NOT_STARTED
+
+
+@pytest.mark.parametrize("program", ["/proc/self/exe", "/dev/null", "/tmp/x", "/workspace", "."])
+def test_places_that_are_mounted_over_or_no_files_do_not_start(plain, program):
+    assert plain.run(program).verdict is Verdict.NOT_STARTED
+
+
+def test_a_script_in_path_order_is_found_as_execvp_finds_it(lab):
+    lab.repo.write("a/tool", "x").write("b/tool", "#!/bin/sh\necho b\n", executable=True)
+    outcome = lab.run("tool", env={"PATH": "/workspace/none:/workspace/a:/workspace/b:/usr/bin:/bin"})
+    assert outcome.stdout.head == b"b\n"
+
+
+def test_the_arguments_arrive_exactly_as_given(plain):
+    argv = ["a b", "$HOME", "*", "", "--", "'\"\\", "\n", "\u2197"]
+    outcome = plain.run("python3", "-c", "import sys; print(sys.argv[1:])", *argv)
+    assert outcome.stdout.head.decode() == f"{argv}\n"
+
+
+def test_the_images_own_entrypoint_volumes_and_healthcheck_have_no_say(client, executor, plain, image_id):
+    reference = f"codeboost/test-entry:{plain.mark[:12]}"
+    text = (
+        f"FROM {image_id}\n"
+        'ENTRYPOINT ["/bin/sh", "-c"]\nCMD ["exit 9"]\nVOLUME /data\nHEALTHCHECK CMD exit 1\nUSER 33\n'
+        "ENV FROM_IMAGE=1\nONBUILD RUN exit 1\n"
+    )
+    _build(client, text, reference)
+    found = client.inspect_image(reference)
+    lab = type(plain)(executor, found["Id"], plain.store, plain.repo)
+    try:
+        outcome = lab.python("import os, sys; print(os.getuid(), os.environ['FROM_IMAGE'], os.path.ismount('/data'))")
+        assert outcome.stdout.head == b"10001 1 False\n"
+    finally:
+        client.remove_image(f"codeboost/snapshot:{lab.snapshot().key}")
+        client.remove_image(reference)
+
+
+def _build(client, dockerfile: str, reference: str) -> None:
+    from codeboost.sandbox.archive import END, wrap
+
+    client.build_image([*wrap(b"Dockerfile", dockerfile.encode()), END], reference, {})
