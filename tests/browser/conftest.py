@@ -174,23 +174,32 @@ def axe() -> str:
     return AXE.read_text(encoding="utf-8")
 
 
-@pytest.fixture
-def serve() -> Iterator[Callable[[Path], str]]:
-    """Serve a planning root; the address of its board."""
-    processes = []
+class Serving:
+    """Boards served by processes of their own: call it with a planning root for the address."""
 
-    def call(root: Path) -> str:
+    def __init__(self) -> None:
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def __call__(self, root: Path) -> str:
         process = subprocess.Popen(
             [sys.executable, "-c", START, str(root)],
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ | {"PYTHONPATH": str(ROOT)},
         )
-        processes.append(process)
+        self.processes.append(process)
         assert process.stdout
         return process.stdout.readline().split(" at ")[1].split()[0]
 
-    yield call
-    for process in processes:
-        process.terminate()
-        process.communicate(timeout=10)
+    def end(self) -> None:
+        for process in self.processes:
+            process.terminate()
+            process.communicate(timeout=10)
+        self.processes.clear()
+
+
+@pytest.fixture
+def serve() -> Iterator[Serving]:
+    serving = Serving()
+    yield serving
+    serving.end()

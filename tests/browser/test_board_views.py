@@ -48,7 +48,7 @@ def test_questions_are_answered_in_order(page: Page, sample: dict[str, Any]) -> 
     assert page.texts("#goals > .rows .title") == [
         goal["title"] for goal in sample["goals"] if goal["state"] != "done"
     ]
-    assert page.texts("#runs .row .title")[0] == "Not committed yet"
+    assert page.texts("#runs .row .title")[0] == "uncommitted changes"
     assert "24 Done" in page.text("#totals")
     assert page.text("h1") == "fieldnotes"
     assert "with changes not committed" in page.text("#stamp")

@@ -172,8 +172,10 @@ function drawPanel(opened) {
 
 const closePanel = () => go(hashFor({ task: "", run: "" }));
 
+const findKey = (key) => [...document.querySelectorAll("[data-key]")].find((one) => one.dataset.key === key);
+
 function focusKey(key) {
-  const row = key && [...document.querySelectorAll("[data-key]")].find((one) => one.dataset.key === key);
+  const row = key && findKey(key);
   (row || byId("main")).focus({ preventScroll: !row });
 }
 
@@ -285,10 +287,16 @@ function take(data) {
   const key = document.activeElement?.dataset?.key;
   const inPanel = Boolean(document.activeElement?.closest("#panel"));
   const place = scrollY;
+  const top = byId("search").getBoundingClientRect().bottom;
+  const anchor = [...document.querySelectorAll("#page [data-key]")].find((row) => row.getBoundingClientRect().top > top);
+  const offset = anchor?.getBoundingClientRect().top;
   const folds = [...document.querySelectorAll("details")].map((fold) => fold.open);
   draw(data);
   document.querySelectorAll("details").forEach((fold, index) => { fold.open = folds[index] ?? false; });
   scrollTo(0, place);
+  // Rows above may have come, gone or grown: what she was looking at stays where it was.
+  const same = place > 0 && anchor && findKey(anchor.dataset.key);
+  if (same) scrollBy(0, same.getBoundingClientRect().top - offset);
   if (key) focusKey(key);
   else if (inPanel && !byId("panel").hidden) byId("panel").focus({ preventScroll: true });
 }

@@ -167,14 +167,14 @@ function drawPicture(tasks, { name, focus = null, outside = () => false, room = 
   }
   for (const { task, x, y } of layout.nodes) {
     const label = `${visible(task.id, 60)}, ${labelOf(task.status)}: ${visible(task.title, 160)}`;
+    // The name is what stands in the box; the whole title is the rectangle's tooltip.
     drawing.append(svg("a", {
-      href: hashFor({ task: task.id }), "aria-label": label, "aria-current": task === focus ? "true" : null,
+      href: hashFor({ task: task.id }), "aria-current": task === focus ? "true" : null,
       class: `node ${statusClass(task.status)}${task === focus ? " focus" : ""}${outside(task) ? " outside" : ""}`,
       transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`,
     },
-      svg("title", null, label),
-      svg("rect", { width, height: size.height, rx: 6 }),
-      glyph(task.status, { named: false, size: 12, x: 10, y: 9 }),
+      svg("rect", { width, height: size.height, rx: 6 }, svg("title", null, label)),
+      glyph(task.status, { size: 12, x: 10, y: 9 }),
       svg("text", { class: "node-id", x: 27, y: 19 }, visible(task.id, Math.floor(letters * 0.8))),
       svg("text", { class: "node-title", x: 10, y: 36 }, visible(task.title, letters))));
   }
