@@ -1,0 +1,169 @@
+"""Properties of the readers: what they give back, and that nothing else than PlanSourceError ever comes out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codeboost import PlanSourceError, check_plan, parse_source
+from codeboost.parsing.json import locate_json
+from codeboost.parsing.nodes import find_place, join_pointer
+from codeboost.parsing.source import read_source
+from codeboost.plan.canonical import build_plan, decode_plan, digest_plan, encode_plan
+from codeboost.plan.model import Plan
+from codeboost.plan.rendering import dump_json, dump_yaml
+
+CHARS = st.characters(codec="utf-8")
+TEXT = st.text(CHARS, min_size=1, max_size=30) | st.text(
+    "ab \n\t:#-?&*!|>'\"%@`{}[],~<0.1_\\é\x85\u2028\ufeff\x7f", min_size=1, max_size=12
+)
+ITEM_ID = st.integers(1, 999).map(lambda number: f"P{number}")
+FILE = st.fixed_dictionaries(
+    {
+        "path": TEXT,
+        "kind": st.sampled_from(["edit", "add", "delete", "rename"]),
+        "renamed_from": st.none() | TEXT,
+        "change": TEXT,
+    }
+)
+ITEM = st.fixed_dictionaries(
+    {
+        "id": ITEM_ID,
+        "title": TEXT,
+        "intent": TEXT,
+        "files": st.lists(FILE, min_size=1, max_size=3),
+        "acceptance": st.lists(
+            st.fixed_dictionaries({"type": st.sampled_from(["cmd", "check"]), "text": TEXT}),
+            min_size=1,
+            max_size=3,
+        ),
+        "depends_on": st.lists(ITEM_ID, max_size=3),
+    }
+)
+PLANS = st.fixed_dictionaries(
+    {
+        "schema_version": st.just(1),
+        "issue": st.integers(1, 2**53 - 1),
+        "revision": st.integers(1, 2**53 - 1),
+        "summary": TEXT,
+        "items": st.lists(ITEM, min_size=1, max_size=3),
+        "questions": st.lists(TEXT, max_size=3),
+    }
+).map(build_plan)
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False).filter(lambda number: not number.is_integer())
+    | st.text(CHARS, max_size=10),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(CHARS, max_size=6), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+# Characters that mean something in either format, so that random text comes near to being a document.
+NEAR_YAML = st.text("ab:-?#&*!|>'\"%@`{}[],~ \n\t\r10.\\_é\x85\u2028\ufeff<=", max_size=40)
+NEAR_JSON = st.text('{}[]":,\\u0d8e1-+.tfn \n\t', max_size=40)
+
+
+@settings(deadline=None, max_examples=60)
+@given(PLANS)
+def test_plans_survive_every_form(plan: Plan) -> None:
+    for text, format_ in ((dump_yaml(plan), "yaml"), (dump_json(plan), "json")):
+        assert build_plan(parse_source(text.encode(), format_)) == plan
+    assert build_plan(parse_source(encode_plan(plan), "json")) == plan
+    assert decode_plan(encode_plan(plan)) == plan
+    assert digest_plan(decode_plan(encode_plan(plan))) == digest_plan(plan)
+
+
+@settings(deadline=None, max_examples=60)
+@given(PLANS)
+def test_what_is_shown_holds_nothing_invisible(plan: Plan) -> None:
+    for text in (dump_yaml(plan), dump_json(plan)):
+        assert text.replace("\n", "").isprintable()
+
+
+@settings(deadline=None, max_examples=60)
+@given(VALUES, st.sampled_from([None, 1]), st.booleans())
+def test_json_values_are_read_as_python_reads_them(value: Any, indent: int | None, ascii_only: bool) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    assert parse_source(text.encode(), "json") == value
+
+
+@settings(deadline=None, max_examples=60)
+@given(VALUES)
+def test_every_value_has_its_place(value: Any) -> None:
+    text = json.dumps(value, indent=1)
+    places = locate_json(text)
+    decoder = json.JSONDecoder()
+    for pointer, part in walk(value):
+        offset = find_place(places, pointer)
+        assert offset is not None
+        assert decoder.raw_decode(text, offset)[0] == part
+
+
+@settings(deadline=None, max_examples=60)
+@given(NEAR_JSON)
+def test_the_two_json_readers_agree(text: str) -> None:
+    """Whatever the quick one accepts, the careful one does too; else it says what is wrong."""
+    try:
+        source = read_source(text.encode(), "json")
+    except PlanSourceError as error:
+        assert error.diagnostics[0].position is not None
+    else:
+        assert source.locate("") is not None
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.binary(max_size=60) | NEAR_YAML.map(str.encode) | NEAR_JSON.map(str.encode),
+    st.sampled_from(["json", "yaml"]),
+)
+def test_bytes_are_read_or_refused(data: bytes, format_: str) -> None:
+    try:
+        value = parse_source(data, format_)
+    except PlanSourceError as error:
+        assert error.diagnostics
+        assert all(found.code == "parse" and found.reason and found.position for found in error.diagnostics)
+    else:
+        assert json.loads(json.dumps(value, allow_nan=False)) == value
+
+
+@settings(deadline=None, max_examples=60)
+@given(PLANS, st.data())
+def test_a_damaged_plan_is_only_ever_diagnosed(plan: Plan, data: st.DataObject) -> None:
+    text = dump_yaml(plan)
+    at = data.draw(st.integers(0, len(text) - 1))
+    damage = data.draw(
+        st.sampled_from(["", "\t", ":", "- ", "[", "{", '"', "'", "#", "\n", "&a ", "*a", "!", "|", "~"])
+    )
+    checked = check_plan((text[:at] + damage + text[at + 1 :]).encode(), "yaml")
+    assert (checked.plan is None) == any(found.is_error for found in checked.diagnostics)
+    for found in checked.diagnostics:
+        assert found.position is not None
+
+
+@pytest.mark.parametrize("format_", ["json", "yaml"])
+@settings(deadline=None, max_examples=60)
+@given(value=VALUES)
+def test_json_text_is_yaml_too(format_: str, value: Any) -> None:
+    text = json.dumps(value, ensure_ascii=True)
+    if "\\ud" in text:
+        text = json.dumps(value, ensure_ascii=False)
+    assert parse_source(text.encode(), format_) == value
+
+
+def walk(value: Any, *tokens: str | int) -> list[tuple[str, Any]]:
+    found = [(join_pointer(*tokens), value)]
+    if isinstance(value, dict):
+        for key, part in value.items():
+            found += walk(part, *tokens, key)
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            found += walk(part, *tokens, index)
+    return found
