@@ -510,7 +510,11 @@ class GitRepo:
         except OSError as error:
             raise GitError(f"no temporary folder can be made in {tempfile.gettempdir()}: {error}") from error
         try:
-            yield ScratchRepo.make(folder, self.common_dir / "objects", self._read_object_format())
+            try:
+                scratch = ScratchRepo.make(folder, self.common_dir / "objects", self._read_object_format())
+            except OSError as error:
+                raise GitError(f"no space in {cut(str(folder.parent), 200)}: {error.strerror}") from error
+            yield scratch
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -642,9 +646,15 @@ class ScratchRepo:
     def run(self, *arguments: str, stdin: bytes | None = None, extra: dict[str, str] | None = None) -> bytes:
         environment = _make_environment() | {"GIT_DIR": str(self.folder)} | (extra or {})
         result = _run(self.folder, arguments, stdin=stdin, environment=environment)
-        if result.returncode != 0:
-            raise GitError(f"git failed in {cut(str(self.folder))}: {_find_reason(result.stderr)}")
-        return result.stdout
+        if result.returncode == 0:
+            return result.stdout
+        said = result.stderr.decode("utf-8", "replace").strip()
+        if "No space left" in said or "Out of diskspace" in said:
+            raise GitError(
+                f"no space in {cut(str(self.folder.parent), 200)}",
+                hint="make room there, or set TMPDIR to another folder",
+            )
+        raise GitError(f"git {arguments[0]} failed on borrowed objects: {cut(said.split(chr(10))[0], 200)}")
 
 
 def _find_in_tree(content: bytes, name: bytes, oid_bytes: int) -> tuple[int, str] | None:
@@ -657,12 +667,6 @@ def _find_in_tree(content: bytes, name: bytes, oid_bytes: int) -> tuple[int, str
             return int(content[start:space], 8), content[end + 1 : end + 1 + oid_bytes].hex()
         start = end + 1 + oid_bytes
     return None
-
-
-def _find_reason(stderr: bytes) -> str:
-    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
-    # The last words are often only that it died; what matters is that nothing fits any more.
-    return cut(next((line for line in lines if "No space left" in line), lines[0]), 200)
 
 
 _URL = re.compile(

@@ -165,7 +165,7 @@ class EngineClient:
         self._stream(
             "/images/load",
             params={"quiet": "1"},
-            data=archive,
+            data=iter(archive),
             headers={"Content-Type": "application/x-tar"},
         )
 
@@ -173,7 +173,7 @@ class EngineClient:
         self._stream(
             "/build",
             params={"t": tag, "rm": "1", "forcerm": "1", "labels": json.dumps(dict(labels)), "q": "1"},
-            data=context,
+            data=iter(context),
             headers={"Content-Type": "application/x-tar"},
         )
 
@@ -361,7 +361,7 @@ class EngineClient:
     def _watch(self, doing: str) -> Iterator[None]:
         try:
             yield
-        except (*_FAULTS, ValueError, KeyError) as error:
+        except (*_FAULTS, json.JSONDecodeError, KeyError) as error:
             raise EngineError(
                 f"the engine at {cut(self.address)} failed ({cut(doing, 60)}): {_say(error)}",
                 hint="see whether it still runs, and try again",

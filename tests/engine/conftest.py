@@ -17,7 +17,7 @@ import pytest
 
 from codeboost.errors import EngineError
 from codeboost.limits import Limits
-from codeboost.sandbox.base import CommandSpec, Owner, PullPolicy, SnapshotSpec
+from codeboost.sandbox.base import CommandSpec, Owner, SnapshotSpec
 from codeboost.sandbox.client import EngineClient, connect
 from codeboost.sandbox.engine import open_executor
 from codeboost.sandbox.executor import DockerExecutor
@@ -40,7 +40,9 @@ def client() -> Iterator[EngineClient]:
     try:
         found = connect()
     except EngineError as error:
-        pytest.fail(f"these tests need a container engine: {error}; `scripts/engine` starts one", pytrace=False)
+        pytest.fail(
+            f"these tests need a container engine: {error}; `scripts/engine` starts one", pytrace=False
+        )
     yield found
     found.close()
 
@@ -125,11 +127,15 @@ class Repo:
         digest = hashlib.sha256()
         for folder, folders, files in os.walk(os.fsencode(self.path)):
             folders.sort()
-            for name in sorted(files + [entry for entry in folders if os.path.islink(os.path.join(folder, entry))]):
+            for name in sorted(
+                files + [entry for entry in folders if os.path.islink(os.path.join(folder, entry))]
+            ):
                 path = os.path.join(folder, name)
                 info = os.lstat(path)
                 digest.update(b"%s %o %d " % (path, info.st_mode, info.st_mtime_ns))
-                digest.update(os.readlink(path) if os.path.islink(path) else Path(os.fsdecode(path)).read_bytes())
+                digest.update(
+                    os.readlink(path) if os.path.islink(path) else Path(os.fsdecode(path)).read_bytes()
+                )
         return digest.hexdigest()
 
 
@@ -181,7 +187,9 @@ def lab(executor: DockerExecutor, image_id: str, store: str, repo: Repo) -> Lab:
 
 
 @pytest.fixture(scope="session")
-def plain(executor: DockerExecutor, image_id: str, store: str, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+def plain(
+    executor: DockerExecutor, image_id: str, store: str, tmp_path_factory: pytest.TempPathFactory
+) -> Lab:
     """A laboratory on one small tree, shared: for tests to which the tree does not matter."""
     made = Repo(tmp_path_factory.mktemp("plain") / "repo").write("a.txt", "hello\n").write("sub/b.txt", "b\n")
     made.write("run.sh", "#!/bin/sh\necho ran\n", executable=True)

@@ -15,12 +15,13 @@ from codeboost.verdict import Verdict
 
 def test_an_endless_program_is_ended_in_time_and_gone(plain, client):
     begin = time.monotonic()
-    outcome = plain.run("sleep", "600", timeout_s=1.0)
+    spec = plain.spec("sleep", "600", timeout_s=1.0)
+    outcome = plain.executor.execute(spec, threading.Event())
     assert outcome.verdict is Verdict.TIMED_OUT
     assert outcome.timed_out
     assert 1.0 <= outcome.duration_s < 7.0
     assert time.monotonic() - begin < 11.0
-    assert client.list_containers(f"{Label.RUN}=run-{plain.mark[:8]}", f"{Label.ATTEMPT}=none") == []
+    assert client.list_containers(f"{Label.ATTEMPT}={spec.attempt}") == []
 
 
 def test_handling_TERM_with_exit_status_0_is_still_a_timeout(plain):
@@ -59,7 +60,8 @@ def test_too_much_memory_is_told_as_such(plain):
 
 def test_a_child_killed_for_memory_counts_though_the_parent_ends_0(plain):
     outcome = plain.python(
-        "import subprocess, sys; subprocess.run([sys.executable, '-c', 'bytearray(1 << 30)'])", memory_bytes=64 << 20
+        "import subprocess, sys; subprocess.run([sys.executable, '-c', 'bytearray(1 << 30)'])",
+        memory_bytes=64 << 20,
     )
     assert (outcome.verdict, outcome.exit_code) == (Verdict.OUT_OF_MEMORY, 0)
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
 from codeboost.sandbox.container import Run, make_name, run_container
+from codeboost.sandbox.owner import Label
 from codeboost.sandbox.profile import ContainerSettings, make_config
 from codeboost.verdict import Verdict
-from tests.engine.conftest import SMALL
 
 
 def test_the_environment_is_the_images_ours_and_the_policys(plain, monkeypatch):
     monkeypatch.setenv("CODEBOOST_CALLERS_SECRET", "s3cret")
     monkeypatch.setenv("HTTP_PROXY", "http://user:password@proxy.invalid")
-    outcome = plain.python("import json, os; print(json.dumps(dict(os.environ)))", env={"PYTHONHASHSEED": "0"})
-    found = __import__("json").loads(outcome.stdout.head)
+    outcome = plain.python(
+        "import json, os; print(json.dumps(dict(os.environ)))", env={"PYTHONHASHSEED": "0"}
+    )
+    found = json.loads(outcome.stdout.head)
     assert found.pop("PATH")
     assert found.pop("CODEBOOST_TEST_MARK") == plain.mark
     assert found == {
@@ -34,7 +38,9 @@ def test_the_environment_is_the_images_ours_and_the_policys(plain, monkeypatch):
 
 
 def test_proxies_of_the_users_docker_settings_stay_outside(plain, tmp_path, monkeypatch):
-    (tmp_path / "config.json").write_text('{"proxies": {"default": {"httpProxy": "http://u:p@proxy.invalid"}}}')
+    (tmp_path / "config.json").write_text(
+        '{"proxies": {"default": {"httpProxy": "http://u:p@proxy.invalid"}}}'
+    )
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     from codeboost.sandbox.engine import open_executor
 
@@ -127,9 +133,10 @@ def test_each_command_starts_from_a_fresh_tree(plain):
 
 
 def test_folders_that_nobody_may_read_are_removed_all_the_same(plain, client):
-    outcome = plain.run("sh", "-c", "umask 077; mkdir -p build/x; echo 1 > build/x/f; mkdir ro; touch ro/f; chmod 555 ro")
-    assert outcome.verdict is Verdict.PASSED
-    assert client.list_containers("io.codeboost.run=run-" + plain.mark[:8]) == []
+    text = "umask 077; mkdir -p build/x; echo 1 > build/x/f; mkdir ro; touch ro/f; chmod 555 ro"
+    spec = plain.spec("sh", "-c", text)
+    assert plain.executor.execute(spec, threading.Event()).verdict is Verdict.PASSED
+    assert client.list_containers(f"{Label.ATTEMPT}={spec.attempt}") == []
 
 
 def test_git_works_in_the_tree_and_is_clean(plain):
@@ -151,17 +158,16 @@ def test_the_runtime_of_the_policy_is_asked_for(plain):
 
 def test_a_container_that_differs_from_what_was_asked_never_starts(plain, client, monkeypatch):
     # An engine that takes a setting and does not apply it, seen from here: what inspect says is not what was asked.
-    settings = ContainerSettings(plain.snapshot().image_id, ["true"], SMALL, {}, {"PATH": "/bin"})
+    limits = plain.spec("true").limits
+    settings = ContainerSettings(plain.snapshot().image_id, ["true"], limits, {}, {"PATH": "/bin"})
     config = make_config(settings)
-    config["HostConfig"]["Memory"] = str(config["HostConfig"]["Memory"])
     inspect = client.inspect
     monkeypatch.setattr(
         type(client), "inspect", lambda self, name, **options: _tamper(inspect(name, **options)), raising=True
     )
     started = []
     monkeypatch.setattr(type(client), "start", lambda self, name: started.append(name))
-    config["HostConfig"]["Memory"] = SMALL.memory_bytes
-    outcome = run_container(client, Run(make_name(), config, SMALL, lambda _: None), __import__("threading").Event())
+    outcome = run_container(client, Run(make_name(), config, limits, lambda _: None), threading.Event())
     assert outcome.verdict is Verdict.INFRASTRUCTURE
     assert "HostConfig.PidsLimit" in outcome.reason
     assert started == []

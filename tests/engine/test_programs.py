@@ -103,7 +103,9 @@ def test_the_images_own_entrypoint_volumes_and_healthcheck_have_no_say(client, e
     found = client.inspect_image(reference)
     lab = type(plain)(executor, found["Id"], plain.store, plain.repo)
     try:
-        outcome = lab.python("import os, sys; print(os.getuid(), os.environ['FROM_IMAGE'], os.path.ismount('/data'))")
+        outcome = lab.python(
+            "import os, sys; print(os.getuid(), os.environ['FROM_IMAGE'], os.path.ismount('/data'))"
+        )
         assert outcome.stdout.head == b"10001 1 False\n"
     finally:
         client.remove_image(f"codeboost/snapshot:{lab.snapshot().key}")

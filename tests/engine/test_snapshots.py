@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -43,7 +42,13 @@ def read_inside(lab):
 def test_modes_links_and_contents_are_those_of_the_commit(lab):
     lab.repo.write("plain", "p\n").write("tool", "#!/bin/sh\n", executable=True).write("empty", "")
     lab.repo.write("deep/er/file", bytes(range(256)) * 8192)
-    for name, target in (("ok", "plain"), ("out", "/etc/hostname"), ("up", "../../x"), ("loop", "loop"), ("dangling", "no")):
+    for name, target in (
+        ("ok", "plain"),
+        ("out", "/etc/hostname"),
+        ("up", "../../x"),
+        ("loop", "loop"),
+        ("dangling", "no"),
+    ):
         lab.repo.link(name, target)
     lab.repo.link("long", "x" * 150)
     found = read_inside(lab)
@@ -71,7 +76,18 @@ def test_a_link_out_of_the_tree_shows_the_containers_file_not_the_hosts(lab, tmp
 
 
 def test_odd_names_arrive(lab):
-    names = [b"caf\xe9", "\u00fc\u6f22".encode(), b" lead", b"trail ", b"new\nline", b"tab\t", b'q"\\', b"-rf", b"a" * 120, b"*"]
+    names = [
+        b"caf\xe9",
+        "\u00fc\u6f22".encode(),
+        b" lead",
+        b"trail ",
+        b"new\nline",
+        b"tab\t",
+        b'q"\\',
+        b"-rf",
+        b"a" * 120,
+        b"*",
+    ]
     for name in names:
         lab.repo.write(b"odd/" + name, name)
     found = read_inside(lab)
@@ -80,7 +96,9 @@ def test_odd_names_arrive(lab):
 
 
 def test_names_that_a_layer_would_take_for_removals_arrive_too(lab):
-    lab.repo.write("a/keep", "1").write("a/.wh.keep", "2").write("a/.wh..wh..opq", "3").write(".wh.folder/x", "4")
+    lab.repo.write("a/keep", "1").write("a/.wh.keep", "2").write("a/.wh..wh..opq", "3").write(
+        ".wh.folder/x", "4"
+    )
     found = read_inside(lab)
     assert {b"a/keep", b"a/.wh.keep", b"a/.wh..wh..opq", b".wh.folder", b".wh.folder/x"} <= set(found)
     assert found[b"a/.wh.keep"][:3] == ["0o100644", 10001, 10001]
@@ -113,7 +131,9 @@ def test_attributes_filters_and_export_rules_have_no_say(lab):
         "*.txt text eol=crlf\n*.id ident\n*.enc working-tree-encoding=UTF-16\nsecret export-ignore\n"
         "subst export-subst\n*.f filter=evil\n"
     )
-    lab.repo.write("crlf.txt", "a\r\nb\n").write("x.id", "$Id: 1 $").write("secret", "kept").write("subst", "$Format:%H$")
+    lab.repo.write("crlf.txt", "a\r\nb\n").write("x.id", "$Id: 1 $").write("secret", "kept").write(
+        "subst", "$Format:%H$"
+    )
     lab.repo.write("y.f", "as it is").write("z.enc", "plain")
     lab.repo.commit()
     lab.repo.write(".gitattributes", attributes)
@@ -168,10 +188,14 @@ def test_two_at_once_build_once(lab, monkeypatch):
     commit = lab.repo.commit()
     loads = []
     load = EngineClient.load_image
-    monkeypatch.setattr(EngineClient, "load_image", lambda self, pieces: (loads.append(1), load(self, pieces)))
+    monkeypatch.setattr(
+        EngineClient, "load_image", lambda self, pieces: (loads.append(1), load(self, pieces))
+    )
     taken = []
     spec = SnapshotSpec(lab.repo.path, commit, lab.image_id, git=True)
-    threads = [threading.Thread(target=lambda: taken.append(lab.executor.take_snapshot(spec))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: taken.append(lab.executor.take_snapshot(spec))) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -194,7 +218,10 @@ def test_an_engine_that_takes_no_partial_image_gets_an_ordinary_build(lab, monke
     assert found[b"tool"][:4] == ["0o100755", 10001, 10001, 946684800]
     assert found[b"ok"][0] == "0o120777"
     assert lab.run("git", "status", "--porcelain").stdout.head == b""
-    assert lab.python("import os; open('/workspace/x', 'w'); open('/home/codeboost/x', 'w')").verdict is Verdict.PASSED
+    assert (
+        lab.python("import os; open('/workspace/x', 'w'); open('/home/codeboost/x', 'w')").verdict
+        is Verdict.PASSED
+    )
 
 
 def test_sha256_repositories(executor, image_id, store, make_repo, plain):
@@ -214,7 +241,18 @@ def _commit_of(repo, tree: str) -> str:
 
 @pytest.mark.parametrize(
     "name",
-    [b".git", b".GIT", b".Git", b".git.", b".git ", b".git::$INDEX_ALLOCATION", b"git~1", b"GIT~1", ".g\u200cit".encode(), b".."],
+    [
+        b".git",
+        b".GIT",
+        b".Git",
+        b".git.",
+        b".git ",
+        b".git::$INDEX_ALLOCATION",
+        b"git~1",
+        b"GIT~1",
+        ".g\u200cit".encode(),
+        b"..",
+    ],
 )
 def test_entries_named_like_git_or_leading_out_refuse_the_snapshot(lab, name):
     blob = lab.repo.git("hash-object", "-w", "--stdin", stdin=b"x")
@@ -233,14 +271,18 @@ def test_two_entries_with_one_name_refuse_the_snapshot(lab):
     both = _tree_object(lab.repo, [("120000", b"a", one), ("40000", b"a", inner)])
     for tree in (twice, both):
         with pytest.raises(InputError, match="two entries with one name"):
-            lab.executor.take_snapshot(SnapshotSpec(lab.repo.path, _commit_of(lab.repo, tree), lab.image_id, git=True))
+            lab.executor.take_snapshot(
+                SnapshotSpec(lab.repo.path, _commit_of(lab.repo, tree), lab.image_id, git=True)
+            )
 
 
 def test_an_empty_folder_that_another_tool_made_is_laid_out(lab):
     empty = _tree_object(lab.repo, [])
     blob = lab.repo.git("hash-object", "-w", "--stdin", stdin=b"1")
     commit = _commit_of(lab.repo, _tree_object(lab.repo, [("100644", b"a", blob), ("40000", b"void", empty)]))
-    lab._snapshots[commit] = lab.executor.take_snapshot(SnapshotSpec(lab.repo.path, commit, lab.image_id, git=True))
+    lab._snapshots[commit] = lab.executor.take_snapshot(
+        SnapshotSpec(lab.repo.path, commit, lab.image_id, git=True)
+    )
     lab.repo.git("update-ref", "HEAD", commit)
     assert read_inside(lab)[b"void"][4] == "folder"
     assert lab.run("git", "status", "--porcelain").stdout.head == b""
@@ -311,7 +353,11 @@ def test_forged_objects_are_found_out(lab):
     commit = lab.repo.commit()
     other = lab.repo.git("hash-object", "-w", "--stdin", stdin=b"evilevil")
     objects = lab.repo.path / ".git" / "objects"
-    place = {name: objects / oid[:2] / oid[2:] for name in ("HEAD:a", "HEAD:folder") if (oid := lab.repo.git("rev-parse", name))}
+    place = {
+        name: objects / oid[:2] / oid[2:]
+        for name in ("HEAD:a", "HEAD:folder")
+        if (oid := lab.repo.git("rev-parse", name))
+    }
     (evil := objects / other[:2] / other[2:]).chmod(0o644)
     for target in place.values():
         kept = target.read_bytes()
@@ -351,5 +397,3 @@ def test_a_snapshot_of_a_large_file_needs_little_memory(lab):
         timeout=120,
     )
     assert int(done.stdout) < 60 << 10
-
-
