@@ -12,10 +12,10 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from codeboost.planr.model import Finding, Goal, Status, Task
     from codeboost.planr.workspace import Workspace
 
-__all__ = ["app", "main", "run"]
+__all__ = ["build_app", "main", "run"]
 
 PROGRAM = "planr"
 
@@ -74,12 +74,40 @@ class _Group(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
-    cls=_Group,
-    rich_markup_mode=None,
-    add_completion=False,
-    help="Tasks and goals in plain Markdown: check them, list them, move them.",
-)
+class _Entry(NamedTuple):
+    run: Callable[..., Answer]
+    hidden: bool
+
+
+_COMMANDS: dict[str, _Entry] = {}
+_Function = TypeVar("_Function", bound=Callable[..., Answer])
+
+
+def _command(name: str, *, hidden: bool = False) -> Callable[[_Function], _Function]:
+    def register(function: _Function) -> _Function:
+        _COMMANDS[name] = _Entry(function, hidden)
+        return function
+
+    return register
+
+
+def build_app(names: Iterable[str] = ()) -> typer.Typer:
+    """The command line with these commands, or with all of them.
+
+    typer evaluates every annotation of every command that it is given, which takes longer than listing 300 tasks.
+    """
+    app = typer.Typer(
+        cls=_Group,
+        rich_markup_mode=None,
+        add_completion=False,
+        help="Tasks and goals in plain Markdown: check them, list them, move them.",
+    )
+    app.callback(invoke_without_command=True)(start)
+    for name in names or _COMMANDS:
+        entry = _COMMANDS[name]
+        app.command(name, cls=_Command, hidden=entry.hidden)(entry.run)
+    return app
+
 
 RootOption = Annotated[
     Path | None,
@@ -88,7 +116,6 @@ RootOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
-@app.callback(invoke_without_command=True)
 def start(
     context: typer.Context,
     *,
@@ -106,7 +133,7 @@ def start(
     return None
 
 
-@app.command(cls=_Command)
+@_command("check")
 def check(
     context: typer.Context,
     *,
@@ -135,7 +162,7 @@ def check(
     )
 
 
-@app.command("index", cls=_Command, hidden=True)
+@_command("index", hidden=True)
 def index(
     context: typer.Context,
     *,
@@ -150,7 +177,7 @@ def index(
     return replace(answer, remarks=["`planr index` is deprecated and writes nothing: use `planr check`"])
 
 
-@app.command("list", cls=_Command)
+@_command("list")
 def list_tasks(
     context: typer.Context,
     *,
@@ -183,7 +210,7 @@ def list_tasks(
     return _answer_with(workspace, text=_draw_tasks(workspace, chosen) or "planr: no task fits")
 
 
-@app.command("next", cls=_Command)
+@_command("next")
 def find_next(
     context: typer.Context,
     *,
@@ -217,7 +244,7 @@ def find_next(
     return _answer_with(workspace, document=document, text="\n".join(lines))
 
 
-@app.command("set", cls=_Command)
+@_command("set")
 def set_status(
     context: typer.Context,
     task_id: Annotated[str, typer.Argument(metavar="ID", help="The task.")],
@@ -247,7 +274,7 @@ def set_status(
     return _answer_with(workspace.with_task(change.after), document=document, text=text)
 
 
-@app.command("goal", cls=_Command)
+@_command("goal")
 def show_or_set_goal(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The goal.")],
@@ -275,7 +302,7 @@ def show_or_set_goal(
     return _answer_with(workspace, document=described, text=_draw_goal(described))
 
 
-@app.command("board", cls=_Command)
+@_command("board")
 def show_board(
     context: typer.Context,
     *,
@@ -313,7 +340,7 @@ def show_board(
     return Answer(f"planr: the board is in {escape(str(file))}", warnings=data["warnings"])
 
 
-@app.command("init", cls=_Command)
+@_command("init")
 def make_root(
     context: typer.Context,
     *,
@@ -355,8 +382,12 @@ def run(arguments: list[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> Answer:
+    # The command is among the words; building the others too would be in vain.
+    names = [] if "--help" in arguments else [name for name in _COMMANDS if name in arguments]
     try:
-        said = typer.main.get_command(app).main(args=arguments, prog_name=PROGRAM, standalone_mode=False)
+        said = typer.main.get_command(build_app(names)).main(
+            args=arguments, prog_name=PROGRAM, standalone_mode=False
+        )
     except _ProblemsError as problems:
         return _fail(problems.errors, 1, problems.warnings)
     except CodeboostError as error:

@@ -35,7 +35,6 @@ Value = str | tuple[str, ...] | None
 
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?(?:\n|\Z)")
 _CLOSING = re.compile(rb"\n---[ \t]*\r?(?=\n|\Z)")
-_CONFLICT = re.compile(r"(?:<{7}|>{7}|\|{7})(?: .*)?|={7}")
 # What nearly every line is: a plain value, list or quoted text in which nothing can start a comment or hide a quote.
 _SIMPLE = re.compile(
     r"""^(\w[\w.-]*)[ \t]*:[ \t]*
@@ -54,13 +53,16 @@ _BLANKS = re.compile(r"[ \t]*")
 _REST = re.compile(r"[ \t]*(?:[ \t]#.*)?")
 _WORD_COMMENT = re.compile(r"(?:^|[ \t])#")
 _TEXT_COMMENT = re.compile(r"(?:^|[ \t])#(?=[ \t]|$)")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
-# What we write bare: nothing that any YAML reader takes for a number, a date, a word of its own or a mark.
-_BARE = re.compile(r"[^\W\d_][\w./+\\-]*(?: [\w./+\\-]+)*")
+# Strings, not patterns: few files need them, and compiling them all would cost every command a few milliseconds.
+# What we write bare is nothing that any YAML reader takes for a number, a date, a word of its own or a mark.
+_BARE = r"[^\W\d_][\w./+\\-]*(?: [\w./+\\-]+)*"
+_BARE_INLINE = r"[^\W\d_][\w./+-]*(?:[:#][\w./+-]+)*"
 _TYPED_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
-_NOT_AS_IT_IS = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+_NOT_AS_IT_IS = "[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]"
+_SURROGATE = "[\ud800-\udfff]"
+_CONFLICT = r"(?:<{7}|>{7}|\|{7})(?: .*)?|={7}"
 
 
 class Frontmatter(NamedTuple):
@@ -189,16 +191,11 @@ def quote_scalar(text: str, *, inline: bool = False) -> str:
 
     ``inline`` says that it stands in a list, where a few more texts are safe bare: ids and references.
     """
-    if _BARE.fullmatch(text) and text.lower() not in _TYPED_WORDS:
-        return text
-    if (
-        inline
-        and re.fullmatch(r"[^\W\d_][\w./+-]*(?:[:#][\w./+-]+)*", text)
-        and text.lower() not in _TYPED_WORDS
-    ):
+    is_word = text.lower() in _TYPED_WORDS
+    if not is_word and (re.fullmatch(_BARE, text) or (inline and re.fullmatch(_BARE_INLINE, text))):
         return text
     quoted = json.dumps(text, ensure_ascii=False)
-    return _NOT_AS_IT_IS.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
+    return re.sub(_NOT_AS_IT_IS, lambda match: f"\\u{ord(match[0]):04x}", quoted)
 
 
 def _find_header(data: bytes) -> tuple[int, int]:
@@ -226,7 +223,7 @@ def _says_nothing(row: str) -> bool:
 def _read_entry(rows: list[str], index: int, words: frozenset[str]) -> tuple[str, Value, int]:
     """Key and value that start at ``rows[index]``, and the index of the first row after them."""
     row = _clean(rows[index])
-    if _CONFLICT.fullmatch(row):
+    if re.fullmatch(_CONFLICT, row):
         raise _FaultError("merge-conflict", f"unresolved merge: {cut(row, 40)} is a conflict marker")
     match = _KEY.match(row)
     if match is None:
@@ -311,7 +308,7 @@ def _scan_quoted(text: str, start: int) -> tuple[str, int]:
             "bad-frontmatter",
             f'in {cut(match[0], 40)} stands an unknown escape; JSON escapes such as \\" \\\\ \\u00e4 are known',
         ) from None
-    if _SURROGATE.search(value):
+    if re.search(_SURROGATE, value):
         raise _FaultError("bad-frontmatter", f"{cut(match[0], 40)} names half a character")
     return str(value), match.end()
 

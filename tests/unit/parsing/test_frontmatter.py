@@ -229,4 +229,4 @@ def test_quoting() -> None:
 
 
 def test_split_body() -> None:
-    assert split_body(b"---\na: b\n---\nbody\n---\n") == (b"---\na: b\n---", b"\nbody\n---\n")
+    assert split_body(b"---\na: b\n---\nbody\n---\n") == (b"---\na: b\n---\n", b"body\n---\n")
