@@ -30,6 +30,11 @@ def init(
         result = init_project(store, Path.cwd(), slug=repo, image=image)
     for warning in result.warnings:
         note(f"warning: {escape(warning)}")
+
+    def shorten(path: Path) -> str:
+        """As seen from the top of the checkout, where that is possible."""
+        return str(path.relative_to(result.top)) if path.is_relative_to(result.top) else str(path)
+
     if as_json:
         emit(
             "init",
@@ -42,7 +47,7 @@ def init(
         )
         return 0
     say(f"This checkout belongs to {escape(str(result.repository))}.")
-    say(f"Tasks and goals live in {escape(str(result.planning_root))}.")
+    say(f"Tasks live in {escape(shorten(result.tasks_dir))}, goals in {escape(shorten(result.goals_dir))}.")
     for name in result.created:
         say(f"  made {escape(name)}")
     if result.image is not None:

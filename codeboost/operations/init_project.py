@@ -9,7 +9,7 @@ from codeboost.errors import InfrastructureError, UsageError
 from codeboost.gitrepo import GitRepo
 from codeboost.operations.project import parse_slug
 from codeboost.planr import scaffold
-from codeboost.planr.config import find_root
+from codeboost.planr.config import find_root, load_config
 from codeboost.policy import POLICY_FILE
 from codeboost.store.database import Store
 from codeboost.store.plans import RepositoryRecord, bind_checkout, find_repository
@@ -66,6 +66,8 @@ class InitResult:
     repository: RepositoryRecord
     top: Path
     planning_root: Path
+    tasks_dir: Path
+    goals_dir: Path
     created: tuple[str, ...]
     image: str | None
     """The image of a policy that was made now; None when there was one already."""
@@ -108,7 +110,18 @@ def init_project(
         created.append(POLICY_FILE)
     elif image is not None:
         warnings.append(f"{POLICY_FILE} exists and decides the image; --image changed nothing")
-    return InitResult(repository, git.top, root, tuple(created), chosen, tuple(warnings))
+    config, errors = load_config(root)
+    warnings += [str(error) for error in errors]
+    return InitResult(
+        repository,
+        git.top,
+        root,
+        root / config.tasks_dir,
+        root / config.goals_dir,
+        tuple(created),
+        chosen,
+        tuple(warnings),
+    )
 
 
 def guess_image(top: Path) -> str:
