@@ -167,10 +167,11 @@ def render_answer(answer: GateAnswer) -> list[str]:
     """Yes with the entry, or no with both commands side by side and the elements that differ marked."""
     decision = answer.decision
     lines = [f"yes: {decision.entry}"] if decision.allowed else [f"no: {decision.reason}"]
-    if not decision.allowed and decision.nearest is not None and not decision.changed_pins:
-        lines += _render_comparison(decision.argv, decision.nearest)
-    elif not decision.allowed:
-        lines += ["it would need an approval of:", *render_argv(decision.argv)]
+    if not decision.allowed and not decision.changed_pins:
+        if decision.nearest is not None:
+            lines += _render_comparison(decision.argv, decision.nearest)
+        else:
+            lines += ["it would need an approval of:", *render_argv(decision.argv)]
     return [*lines, *(f"look twice: {sentence}" for sentence in answer.suspicions)]
 
 

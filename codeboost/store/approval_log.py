@@ -190,6 +190,8 @@ def damaged(what: str) -> StoreError:
     )
 
 
+# Made once: json.dumps makes one a call, and a run encodes the whole log.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 _CONTENT = [
     "repository_id",
     "kind",
@@ -207,7 +209,7 @@ _CONTENT = [
 
 
 def _encode(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return _ENCODER.encode(value)
 
 
 def _sha256(text: str) -> str:
