@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -76,6 +77,9 @@ def emit(
 def run_app(app: typer.Typer, program: str, arguments: Sequence[str]) -> int:
     """Run a command line and give its exit code. Nothing that can go wrong shows a traceback."""
     as_json = "--json" in _before_dashes(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that cannot show a letter gets its number, not a traceback.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = _invoke(app, program, arguments, as_json=as_json)
         sys.stdout.flush()

@@ -70,6 +70,7 @@ class CommandRunner:
         self._started: set[str] = set()
         self._warnings: list[str] = []
         self._run_id = 0
+        self._said_stopping = False
         known = {(c.item, c.position): c for commands in ground.commands.values() for c in commands}
         for attempt in ground.kept:
             command = known[attempt.item, attempt.position]
@@ -158,6 +159,7 @@ class CommandRunner:
                         break
                     done, _ = wait(running, timeout=TICK_S, return_when=FIRST_COMPLETED)
                     self._listener.tick()
+                    self._say_stopping()
                     for future in sorted(done, key=lambda one: running[one][0]):
                         command, place = running.pop(future)
                         self._settle(command, _look_closer(future.result()), place)
@@ -165,6 +167,11 @@ class CommandRunner:
                 # Whatever went wrong here, no container outlives the run.
                 self._cancelled.set()
                 raise
+
+    def _say_stopping(self) -> None:
+        if self._cancelled.is_set() and not self._said_stopping:
+            self._said_stopping = True
+            self._listener.note("stopping: what runs is ended and its containers are removed")
 
     def _start_ready(
         self,

@@ -15,6 +15,7 @@ from codeboost.errors import EngineError
 from codeboost.operations.check_setup import require_setup_approval
 from codeboost.operations.command_runner import CommandRunner
 from codeboost.operations.evidence import collect_evidence_of
+from codeboost.operations.find_scope import find_scope_of
 from codeboost.operations.move_tasks import TaskMover
 from codeboost.operations.prepare_run import prepare_resumed_run, prepare_run
 from codeboost.operations.project import Project
@@ -227,5 +228,6 @@ def _summarise(ground: Ground, runner: CommandRunner, run_id: int, began: float)
         complete=ground.is_complete,
         left=ground.left,
         warnings=runner.warnings,
+        scope=find_scope_of(ground.project, ground.stored, ground.commit),
         duration_s=time.monotonic() - began,
     )

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from codeboost.operations.check_approval import Gate
 from codeboost.operations.evidence import StatementEvidence
+from codeboost.operations.find_scope import Scope
 from codeboost.operations.project import Project
 from codeboost.operations.schedule import Command
 from codeboost.plan.model import Item, Plan
@@ -164,6 +165,8 @@ class RunResult:
     complete: bool
     left: tuple[str, ...]
     warnings: tuple[str, ...]
+    scope: Scope
+    """What the tested commit changed, against what the plan declares: never part of the exit code here."""
     duration_s: float
 
     @property

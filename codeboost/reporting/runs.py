@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from codeboost.command.grammar import format_command
 from codeboost.limits import format_duration
+from codeboost.operations.evidence import StatementEvidence
 from codeboost.operations.run_model import ItemResult, RunResult, Tail
+from codeboost.reporting.scope import describe_scope, render_scope_finding
+from codeboost.reporting.width import fit
 from codeboost.store.runs import Attempt
 from codeboost.verdict import Verdict
 from codeboost.visible import cut, escape
 
-__all__ = ["STYLES", "describe_attempt", "describe_run", "render_run", "render_tail", "show_verdict"]
+__all__ = [
+    "STYLES",
+    "VERDICT_WIDTH",
+    "describe_attempt",
+    "describe_run",
+    "describe_statement",
+    "name_outcome",
+    "render_lines",
+    "render_run",
+    "render_tail",
+    "show_outcome",
+    "show_verdict",
+]
 
 TAIL_LINES = 20
 LINE_LENGTH = 400
+VERDICT_WIDTH = max(len(verdict.value) for verdict in Verdict)
 
 # ANSI codes: green, red, yellow, dim.
 STYLES = {
@@ -28,14 +45,45 @@ STYLES = {
 _FAILED_STYLE = "31"
 
 
+def name_outcome(attempt: Attempt) -> str:
+    """``passed``, or ``passed (reused from run 12)``."""
+    if attempt.reused_run is None:
+        return attempt.verdict.value
+    return f"{attempt.verdict.value} (reused from run {attempt.reused_run})"
+
+
+def show_outcome(attempt: Attempt, *, color: bool, width: int = 0) -> str:
+    return _paint(f"{name_outcome(attempt):<{width}}", attempt.verdict, color=color)
+
+
 def show_verdict(verdict: Verdict, *, color: bool, width: int = 0) -> str:
-    text = f"{verdict.value:<{width}}"
+    return _paint(f"{verdict.value:<{width}}", verdict, color=color)
+
+
+def _paint(text: str, verdict: Verdict, *, color: bool) -> str:
     return f"\x1b[{STYLES.get(verdict, _FAILED_STYLE)}m{text}\x1b[0m" if color else text
+
+
+# Plain data
 
 
 def describe_attempt(attempt: Attempt) -> dict[str, Any]:
     """An attempt as plain data: every field of design §7 under its own name."""
     return asdict(attempt) | {"verdict": attempt.verdict.value, "argv": list(attempt.argv)}
+
+
+def describe_statement(statement: StatementEvidence) -> dict[str, Any]:
+    """A ``check`` and what was said of it; ``verdict`` is null while it is pending."""
+    given = statement.verdict
+    return {
+        "item": statement.item,
+        "position": statement.position,
+        "text": statement.text,
+        "verdict": given.answer.value if given else None,
+        "note": given.note if given else None,
+        "by": given.by if given else None,
+        "at": given.at if given else None,
+    }
 
 
 def describe_run(result: RunResult) -> dict[str, Any]:
@@ -54,6 +102,7 @@ def describe_run(result: RunResult) -> dict[str, Any]:
         "left": list(result.left),
         "duration_s": round(result.duration_s, 3),
         "warnings": list(result.warnings),
+        "scope": describe_scope(result.scope),
         "items": [
             {
                 "id": item.id,
@@ -63,68 +112,112 @@ def describe_run(result: RunResult) -> dict[str, Any]:
                 "task": item.task,
                 "task_status": item.task_status,
                 "attempts": [describe_attempt(attempt) for attempt in item.attempts],
+                "statements": [describe_statement(statement) for statement in item.statements],
             }
             for item in result.items
         ],
     }
 
 
+# Text
+
+
 def render_tail(tail: Tail, *, lines: int = TAIL_LINES) -> list[str]:
     """The last lines of both streams, each behind a prefix of ours that no output can imitate."""
     shown: list[str] = []
     for name, data in tail.items():
-        text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-        rows = text.removesuffix("\n").split("\n") if text else []
+        rows = _split_rows(data)
         if len(rows) > lines:
             shown.append(f"    {name} | … {len(rows) - lines} lines before these")
         shown += [f"    {name} | {cut(row, LINE_LENGTH)}" for row in rows[-lines:]]
     return shown
 
 
-def render_run(result: RunResult, *, color: bool) -> str:
-    """A table of the commands, what became of each task, and one sentence that says what to do next."""
+def render_lines(name: str, data: bytes) -> Iterator[str]:
+    """Every line of ``data``, whole, behind the prefix that says which stream it came from."""
+    return (f"{name} | {escape(row)}" for row in _split_rows(data))
+
+
+def _split_rows(data: bytes) -> list[str]:
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def render_run(result: RunResult, *, color: bool, width: int | None = None) -> str:
+    """A table of the commands, what became of each task, and one sentence that says what to do next.
+
+    With ``width`` (columns of a terminal) no row of the table is longer; reasons and warnings always stand whole.
+    """
     what = f"issue {result.issue} r{result.revision} of {escape(result.repository)}"
     where = f"commit {result.commit[:12]}, image {escape(result.image)}"
-    lines = [f"Run {result.id}: {what}, {where}", ""]
-    width = max((len(verdict.value) for verdict in Verdict), default=0)
+    lines = [fit(f"Run {result.id}: {what}, {where}", width), ""]
     for item in result.items:
         status = f"{item.task} is {item.task_status}" if item.task_status else f"{item.task} is no task"
-        lines.append(f"{item.id}  {escape(item.title)}  [{status}]")
+        lines.append(fit(f"{item.id}  {escape(item.title)}  [{status}]", width))
         for attempt in item.attempts:
-            verdict = show_verdict(attempt.verdict, color=color, width=width)
-            time = format_duration(attempt.duration_s) if attempt.started_at else ""
-            lines.append(f"    {verdict}  {time:>6}  {escape(format_command(attempt.argv))}")
-            if attempt.verdict is not Verdict.PASSED:
-                lines.append(f"    {'':<{width}}          {escape(attempt.reason)}")
-            lines += [f"    {'':<{width}}          warning: {escape(text)}" for text in attempt.warnings]
-        if not item.attempts:
-            lines.append("    no commands; its statements are for a person or a review agent to judge")
+            lines += _render_attempt(attempt, color=color, width=width)
+        lines += [fit(_render_statement(statement), width) for statement in item.statements]
+    findings = [render_scope_finding(finding) for finding in result.scope.findings]
+    if findings:
+        lines += ["", *(f"warning: {text}" for text in findings)]
     lines += ["", _say_next(result)]
     return "\n".join(lines)
+
+
+def _render_attempt(attempt: Attempt, *, color: bool, width: int | None) -> Iterator[str]:
+    ran_here = attempt.started_at is not None and attempt.reused_run is None
+    time = format_duration(attempt.duration_s) if ran_here else ""
+    head = show_outcome(attempt, color=color, width=VERDICT_WIDTH)
+    rest = f"  {time:>6}  {escape(format_command(attempt.argv))}"
+    taken = 4 + max(VERDICT_WIDTH, len(name_outcome(attempt)))
+    yield f"    {head}{fit(rest, width - taken if width else None)}"
+    margin = " " * (VERDICT_WIDTH + 14)
+    if attempt.verdict is not Verdict.PASSED:
+        yield f"{margin}{escape(attempt.reason)}"
+    for text in attempt.warnings:
+        yield f"{margin}warning: {escape(text)}"
+
+
+def _render_statement(statement: StatementEvidence) -> str:
+    given = statement.verdict
+    said = "pending" if given is None else given.answer.value
+    text = f"    {said:<{VERDICT_WIDTH}}  {'':>6}  check {statement.position}: {escape(statement.text)}"
+    if given is None:
+        return text
+    note = f": {escape(given.note)}" if given.note else ""
+    return f"{text}  ({escape(given.by)}{note})"
 
 
 def _say_next(result: RunResult) -> str:
     passed = sum(item.verdict is Verdict.PASSED for item in result.items)
     counted = f"{passed} of {len(result.items)} items passed in {format_duration(result.duration_s)}."
     if not result.complete:
-        counted += f" This run left out {', '.join(result.left)}."
+        left = f"; still to be proven: {', '.join(result.left)}" if result.left else ""
+        counted += f" This run was partial{left}."
     return f"{counted} {_choose_advice(result)}"
 
 
 def _choose_advice(result: RunResult) -> str:
     verdicts = {attempt.verdict for attempt in result.attempts}
-    if Verdict.CANCELLED in verdicts:
-        return f"It was stopped: codeboost run {result.issue} starts again."
     if verdicts & {verdict for verdict in Verdict if verdict.exit_code == 1}:
         first = _find_first(result)
         return f"Mend {first.id} first, commit, and run again."
+    if Verdict.CANCELLED in verdicts:
+        return f"It was stopped: codeboost run {result.issue} --resume goes on from here."
     if Verdict.INFRASTRUCTURE in verdicts:
         return "The engine failed, which says nothing about the work: see that it answers, and run again."
     if Verdict.NOT_APPROVED in verdicts:
         return f"Look at the commands that wait for approval: codeboost allow approve {result.issue}"
     if Verdict.WAITING in verdicts:
         return "What waits needs its dependencies to pass first."
-    return "Next: a person looks at what is in review."
+    return _advise_on_statements(result) if result.pending else "Next: a person looks at what is in review."
+
+
+def _advise_on_statements(result: RunResult) -> str:
+    first, count = result.pending[0], len(result.pending)
+    task = next(item.task for item in result.items if item.id == first.item)
+    what = "1 statement waits" if count == 1 else f"{count} statements wait"
+    return f"Next: {what} for a verdict: codeboost verdict {task} {first.position} pass|fail"
 
 
 def _find_first(result: RunResult) -> ItemResult:
