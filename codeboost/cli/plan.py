@@ -109,7 +109,7 @@ def check(
 ) -> int:
     """Check plans without storing or writing anything; inside a checkout also against its base commit."""
     from codeboost.operations.check_plan_files import check_plan_files  # noqa: PLC0415
-    from codeboost.reporting.plans import describe_check, render_check  # noqa: PLC0415
+    from codeboost.reporting.checks import describe_check, render_check  # noqa: PLC0415
 
     results = check_plan_files(files, Path.cwd(), issue=issue, base=base, use_tree=not no_tree)
     exit_code = 1 if any(result.has_errors for result in results) else 0

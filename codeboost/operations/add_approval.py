@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from codeboost.command.grammar import Argv, format_command
 from codeboost.command.lint import find_suspicions
+from codeboost.operations.choose_base import choose_base
 from codeboost.operations.pins import FileDifference, PinnedTree, find_differences
-from codeboost.operations.project import Project, choose_base, find_approver
+from codeboost.operations.project import Project, find_approver
 from codeboost.policy import read_policy
 from codeboost.store.approval_log import Author
 from codeboost.store.approvals import Approval, NewApproval, add_approvals, check_argv, find_approvals

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from codeboost.command.grammar import Argv, format_command
 from codeboost.command.lint import find_suspicions
 from codeboost.operations.check_approval import Decision, load_gate
-from codeboost.operations.project import Project, choose_base
+from codeboost.operations.choose_base import choose_base
+from codeboost.operations.project import Project
 from codeboost.policy import read_policy
 from codeboost.store.approvals import check_argv
 

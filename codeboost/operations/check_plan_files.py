@@ -9,12 +9,11 @@ from pathlib import Path
 from codeboost.diagnostics import Diagnostic, has_errors
 from codeboost.errors import UsageError
 from codeboost.gitrepo import GitRepo
+from codeboost.operations.choose_base import choose_base
 from codeboost.operations.plan_context import make_context
 from codeboost.operations.plan_file import PlanFile, read_plan_file
-from codeboost.operations.project import choose_base
 from codeboost.plan.loader import check_plan
 from codeboost.plan.model import PlanContext
-from codeboost.policy import read_policy
 
 __all__ = ["FileCheck", "check_plan_files"]
 
@@ -65,5 +64,7 @@ def _make_context(git: GitRepo | None, base_commit: str | None, issue: int | Non
         if issue is not None:
             raise UsageError("--issue needs a checkout, and the check of its tree")
         return None
+    from codeboost.policy import read_policy  # noqa: PLC0415 - tomllib, which a file checked alone never needs
+
     approved = [entry.argv for entry in read_policy(git, base_commit).allow]
     return make_context(git, base_commit, issue=issue, approved=approved, any_issue=issue is None)

@@ -9,10 +9,11 @@ from pathlib import Path
 from codeboost.diagnostics import Diagnostic
 from codeboost.errors import UsageError
 from codeboost.operations.check_approval import load_gate
+from codeboost.operations.choose_base import choose_base
 from codeboost.operations.export_tasks import TaskChange, export_tasks, find_reopened, name_goal
 from codeboost.operations.plan_context import make_context
 from codeboost.operations.plan_file import PlanFile
-from codeboost.operations.project import Project, choose_base
+from codeboost.operations.project import Project
 from codeboost.plan.loader import check_plan
 from codeboost.planr.config import find_root
 from codeboost.policy import read_policy

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from codeboost.visible import cut
 __all__ = [
     "Approver",
     "Project",
-    "choose_base",
     "find_approver",
     "open_project",
     "parse_slug",
@@ -87,24 +86,6 @@ def parse_slug(slug: str) -> Remote:
     return Remote(parts[0].lower(), parts[1], parts[2])
 
 
-def choose_base(git: GitRepo, rev: str | None = None) -> str:
-    """The base commit of a plan: ``rev``, else where HEAD left the default branch (design §4)."""
-    if rev is not None:
-        return git.resolve_commit(rev)
-    head = git.find_commit("HEAD")
-    if head is None:
-        raise UsageError("this repository has no commit yet", hint="commit something first")
-    branch = git.find_default_branch()
-    if branch is None:
-        raise UsageError("there is no default branch to measure from", hint="name the base with --base REV")
-    base = git.find_merge_base(head, git.resolve_commit(branch))
-    if base is None:
-        raise UsageError(
-            f"HEAD and {cut(branch)} have no commit in common", hint="name the base with --base REV"
-        )
-    return base
-
-
 def require_plan(project: Project, issue: int, revision: int | None = None) -> StoredPlan:
     """The newest revision of an issue's plan, or the one named. UsageError when there is none."""
     if revision is None:
@@ -124,7 +105,8 @@ def require_plan(project: Project, issue: int, revision: int | None = None) -> S
 
 def find_approver(git: GitRepo) -> Approver:
     try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
+        # By number: the names in the environment are whatever a caller likes.
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
         user = f"uid {os.getuid()}"
     return Approver(user, git.read_identity())

@@ -1,4 +1,4 @@
-"""Plans, imports and checks for people (text) and programs (plain data). Everything from a plan is escaped."""
+"""Plans and imports for people (text) and programs (plain data). Everything from a plan is escaped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from codeboost.errors import UsageError
-from codeboost.operations.check_plan_files import FileCheck
 from codeboost.operations.export_tasks import TaskChange
 from codeboost.operations.import_plan import ImportResult
 from codeboost.plan.canonical import to_document
@@ -15,17 +14,14 @@ from codeboost.plan.difference import ItemFate, PlanDifference
 from codeboost.plan.markdown import render_plan as render_markdown
 from codeboost.plan.model import CheckType, Plan
 from codeboost.plan.rendering import dump_json, dump_yaml
-from codeboost.reporting.diagnostics import render_github, render_sarif, render_text, to_json
 from codeboost.store.plans import StoredPlan
 from codeboost.visible import escape
 
 __all__ = [
-    "describe_check",
     "describe_difference",
     "describe_import",
     "describe_plan",
     "describe_plan_row",
-    "render_check",
     "render_difference",
     "render_import",
     "render_plan",
@@ -96,39 +92,6 @@ def render_import(result: ImportResult) -> str:
 def _describe_status(task: TaskChange) -> str:
     moved = "" if task.before in {None, task.after} else f", was {task.before}"
     return f"{task.after} ({_FATES[task.fate]}{moved})"
-
-
-# check
-
-
-def describe_check(results: Sequence[FileCheck]) -> list[dict[str, Any]]:
-    return [
-        {
-            "file": result.file.name,
-            "ok": not result.has_errors,
-            "base_commit": result.base_commit,
-            "diagnostics": [to_json(found) for found in result.diagnostics],
-        }
-        for result in results
-    ]
-
-
-def render_check(results: Sequence[FileCheck], format_: str, *, color: bool) -> str:
-    """UsageError when ``format_`` is none that there is."""
-    if format_ == "sarif":
-        return render_sarif([(result.file.name, result.diagnostics) for result in results])
-    if format_ == "github":
-        return "".join(render_github(result.file.name, result.diagnostics) for result in results)
-    if format_ != "text":
-        raise UsageError(f"there is no format {escape(format_)!r}: text, json, github or sarif")
-    parts = []
-    for result in results:
-        if result.diagnostics:
-            parts.append(render_text(result.file.name, result.file.data, result.diagnostics, color=color))
-        if not result.has_errors:
-            against = f" against {result.base_commit[:12]}" if result.base_commit else ""
-            parts.append(f"{escape(result.file.name)}: the plan is valid{against}\n")
-    return "".join(parts)
 
 
 # show and list

@@ -1,0 +1,27 @@
+"""Which commit a plan is measured from (design §4)."""
+
+from __future__ import annotations
+
+from codeboost.errors import UsageError
+from codeboost.gitrepo import GitRepo
+from codeboost.visible import cut
+
+__all__ = ["choose_base"]
+
+
+def choose_base(git: GitRepo, rev: str | None = None) -> str:
+    """The base commit of a plan: ``rev``, else where HEAD left the default branch (design §4)."""
+    if rev is not None:
+        return git.resolve_commit(rev)
+    head = git.find_commit("HEAD")
+    if head is None:
+        raise UsageError("this repository has no commit yet", hint="commit something first")
+    branch = git.find_default_branch()
+    if branch is None:
+        raise UsageError("there is no default branch to measure from", hint="name the base with --base REV")
+    base = git.find_merge_base(head, git.resolve_commit(branch))
+    if base is None:
+        raise UsageError(
+            f"HEAD and {cut(branch)} have no commit in common", hint="name the base with --base REV"
+        )
+    return base
