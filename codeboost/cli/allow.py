@@ -153,8 +153,8 @@ def _write_add(pending: PendingApprovals, command: PendingCommand) -> str:
     from codeboost.visible import escape  # noqa: PLC0415
 
     rev = ["--rev", pending.commit[:12]] if command.pins else []
-    words = ["codeboost", "allow", "add", "--reason", "…", *rev, "--", *command.argv]
-    return escape(join(words)).replace("'…'", "…")
+    words = ["codeboost", "allow", "add", "--reason", "WHY", *rev, "--", *command.argv]
+    return escape(join(words))
 
 
 @allow_app.command("list")

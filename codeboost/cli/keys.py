@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import sys
 import termios
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
+from typing import NoReturn
 
 from codeboost.cli.console import say
 
@@ -54,9 +57,16 @@ def open_keyboard() -> Iterator[Keyboard]:
     """The terminal without line editing, as it was before afterwards. Interrupt and suspend keep working."""
     fd = sys.stdin.fileno()
     before = termios.tcgetattr(fd)
+    # Terminated by default, the process would leave a terminal behind that echoes nothing.
+    handler = signal.signal(signal.SIGTERM, _end)
     try:
         # Flushes what was typed before.
         tty.setcbreak(fd, termios.TCSAFLUSH)
         yield Keyboard(fd)
     finally:
         termios.tcsetattr(fd, termios.TCSAFLUSH, before)
+        signal.signal(signal.SIGTERM, handler)
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)

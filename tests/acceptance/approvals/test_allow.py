@@ -29,6 +29,13 @@ def test_a_text_and_its_arguments_are_the_same_approval(desk: Any) -> None:
     assert entry["approver"]
 
 
+def test_who_it_was_is_not_what_the_environment_says(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "somebody-else")
+    desk.run("allow", "add", "npm test")
+    assert entries(desk)[0]["approver"] != "somebody-else"
+
+
 def test_what_follows_the_dashes_is_taken_as_it_is(desk: Any) -> None:
     assert desk.run("allow", "add", "--", "cmd", "--reason", "--", "-x", "--json").code == 0
     assert entries(desk)[0]["argv"] == ["cmd", "--reason", "--", "-x", "--json"]

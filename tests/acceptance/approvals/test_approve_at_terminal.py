@@ -166,6 +166,17 @@ def test_interrupt_leaves_the_terminal_and_the_list_as_they_were(
     assert approved(desk) == [["one"]]
 
 
+def test_terminated_it_leaves_the_terminal_as_it_was(desk: Any, sit_down: Callable[..., Any]) -> None:
+    desk.import_plan("one")
+    person = sit_down("allow", "approve", "412")
+    person.wait_for(QUESTION)
+    os.kill(person.pid, signal.SIGTERM)
+    time.sleep(0.5)
+    assert termios.tcgetattr(person.fd)[3] & termios.ICANON
+    assert person.leave() == 143
+    assert approved(desk) == []
+
+
 def test_a_terminal_that_goes_away_approves_nothing_more(desk: Any, sit_down: Callable[..., Any]) -> None:
     desk.import_plan("one", "two")
     person = sit_down("allow", "approve", "412")
