@@ -43,7 +43,8 @@ _FOREIGN_NUMBER = re.compile(
     r"|(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
 )
 _DIGIT_FIRST = re.compile(r"[-+]?[0-9]")
-_MAY_BE_TYPED = frozenset("0123456789+-.~nNtTfF")
+# First characters of all of these, and that of a missing value.
+_MAY_BE_TYPED = frozenset(["", *"0123456789+-.~nNtTfF"])
 
 
 def read_yaml(text: str) -> tuple[object, Place]:
@@ -111,6 +112,7 @@ class _Reader:
         self._parser = CParser(prepared.text)
         self._stack: list[_Frame] = []
         self._spans: list[Span] | None = [] if prepared.needs_spans() else None
+        self._needs_care = bool(prepared.restore or prepared.is_softened or self._spans is not None)
         self._flow_start = 0
         self._root: tuple[object, Place] | None = None
 
@@ -143,45 +145,64 @@ class _Reader:
     # Scalars
 
     def _add_scalar(self, event: _Event) -> None:
+        # A MiB may hold 500,000 of these: what is rare is asked for once and done elsewhere.
         offset = event.start_mark.index
         text = event.value
-        is_plain = not event.style
-        if self._prepared.restore:
-            text = text.translate(self._prepared.restore)
-        if self._spans is not None:
-            self._spans.append(Span(offset, event.end_mark.index, is_quoted=event.style in ("'", '"')))
+        style = event.style
+        frame = self._stack[-1] if self._stack else None
+        if self._needs_care:
+            text = self._care_for(event)
         if event.anchor is not None or event.tag is not None:
             self._refuse_properties(event)
-        self._check_scalar_layout(event, is_plain=is_plain)
-        frame = self._stack[-1] if self._stack else None
-        if frame is not None and frame.is_map and frame.key is None:
-            self._add_key(frame, text, offset, is_plain=is_plain)
+        if style:
+            self._check_layout(event, frame)
+        if frame is None:
+            self._root = text if style else self._resolve(text, offset), offset
+        elif not frame.is_map:
+            if not style and text == "-" and frame.is_flow:
+                self._note("syntax", offset, "a lone - cannot stand in a flow collection; put it in quotes")
+            frame.items.append(text if style else self._resolve(text, offset))
+            frame.places.append(offset)
+        elif frame.key is None:
+            frame.key = text
+            if not style and (text[:1] in _MAY_BE_TYPED or text == "<<"):
+                self._check_plain_key(text, offset)
+            first = frame.keys.setdefault(text, offset)
+            if first != offset:
+                message = f"the key {cut(text, 60)!r} stands twice in one mapping"
+                self._note("duplicate-key", offset, message, other=first)
         else:
-            self._add(self._resolve(text, offset) if is_plain else text, offset)
+            frame.members[frame.key] = text if style else self._resolve(text, offset)
+            frame.member_places[frame.key] = offset
+            frame.key = None
 
-    def _add_key(self, frame: _Frame, text: str, offset: int, *, is_plain: bool) -> None:
-        frame.key = text
-        if is_plain:
-            if not text:
-                self._note("empty-value", offset, "a key is missing here")
-            elif text == "<<":
-                self._note("merge-key", offset, "the merge key << is not allowed; write its members out")
-            elif text[0] in _MAY_BE_TYPED and _is_typed(text):
-                message = f"the key {cut(text, 60)} is not a string; put it in quotes"
-                self._note("non-string-key", offset, message)
-        first = frame.keys.setdefault(text, offset)
-        if first != offset:
-            message = f"the key {cut(text, 60)!r} stands twice in one mapping"
-            self._note("duplicate-key", offset, message, other=first)
+    def _care_for(self, event: _Event) -> str:
+        """What only an unusual text needs: its stand-ins put back, places of scalars kept, softened tabs looked at."""
+        offset = event.start_mark.index
+        if self._spans is not None:
+            self._spans.append(Span(offset, event.end_mark.index, is_quoted=event.style in ("'", '"')))
+        if self._prepared.is_softened:
+            self._check_softened(event, is_block=False)
+        text: str = event.value
+        return text.translate(self._prepared.restore)
+
+    def _check_plain_key(self, text: str, offset: int) -> None:
+        if not text:
+            self._note("empty-value", offset, "a key is missing here")
+        elif text == "<<":
+            self._note("merge-key", offset, "the merge key << is not allowed; write its members out")
+        elif _is_typed(text):
+            self._note("non-string-key", offset, f"the key {cut(text, 60)} is not a string; put it in quotes")
 
     def _resolve(self, text: str, offset: int) -> object:
         """The value of a plain scalar (YAML 1.2 core schema, as far as JSON spells the same)."""
-        if not text:
-            message = 'a value is missing here; write null, "", [] or {} if that is meant'
-            self._note("empty-value", offset, message)
-            return None
-        if text[0] not in _MAY_BE_TYPED:
+        if text[:1] not in _MAY_BE_TYPED:
             return text
+        if not text:
+            self._note(
+                "empty-value", offset, 'a value is missing here; write null, "", [] or {} if that is meant'
+            )
+            return None
         if text in _WORDS:
             return _WORDS[text]
         if JSON_NUMBER.fullmatch(text):
@@ -262,14 +283,10 @@ class _Reader:
                 f"the tag {_name_tag(event.tag)} is not allowed; values have the type that JSON gives them",
             )
 
-    def _check_scalar_layout(self, event: _Event, *, is_plain: bool) -> None:
+    def _check_layout(self, event: _Event, frame: _Frame | None) -> None:
+        """Of a quoted scalar the lines it goes on in, of a block scalar the line it begins in."""
         start, end = event.start_mark, event.end_mark
-        frame = self._stack[-1] if self._stack else None
-        if is_plain:
-            if frame is not None and frame.is_flow and event.value == "-":
-                message = "a lone - cannot stand in a flow collection; put it in quotes"
-                self._note("syntax", start.index, message)
-        elif event.style in ("'", '"'):
+        if event.style in ("'", '"'):
             if end.line > start.line and frame is not None:
                 self._keep(
                     layout.check_indent(
@@ -278,8 +295,6 @@ class _Reader:
                 )
         elif _GLUED_HEADER_COMMENT.match(self._prepared.text, start.index):
             self._note("syntax", start.index, "a comment needs a space before its #")
-        if self._prepared.is_softened:
-            self._check_softened(event, is_block=False)
 
     def _check_softened(self, event: _Event, *, is_block: bool) -> None:
         indent = self._stack[-1].indent if self._stack else -1

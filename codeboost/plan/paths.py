@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 import unicodedata
@@ -157,7 +156,7 @@ def observe_names(place: Path) -> Observation | None:
 
 def _is_same_filesystem(folder: Path, place: Path) -> bool:
     try:
-        return os.stat(folder).st_dev == os.stat(place).st_dev  # noqa: PTH116
+        return folder.stat().st_dev == place.stat().st_dev
     except OSError:
         return False
 
