@@ -110,10 +110,9 @@ def test_task_opens_to_all_that_is_known(page: Page, sample: dict[str, Any]) -> 
 def test_unknown_task_and_run_are_named(page: Page, sample: dict[str, Any]) -> None:
     page.show(sample, "#task=NOPE-1")
     assert "There is no task with this id" in page.text("#panel")
-    page.show(sample, "#run=9999")
-    assert "No such run" in page.text("#panel")
-    page.show(sample, "#run=__proto__")
-    assert "No such run" in page.text("#panel")
+    for name in ("9999", "__proto__", "length", "-1", "1.5"):
+        page.show(sample, f"#run={name}")
+        assert "No such run" in page.text("#panel")
 
 
 @pytest.mark.parametrize(
@@ -124,6 +123,7 @@ def test_unknown_task_and_run_are_named(page: Page, sample: dict[str, Any]) -> N
         ("mira", ["MAIL-04", "FILE-02"]),
         ("décide monthly", ["RELS-06"]),
         ("no such thing", []),
+        ("@sync", []),
     ],
 )
 def test_search_finds(page: Page, sample: dict[str, Any], query: str, expected: list[str]) -> None:
@@ -131,6 +131,10 @@ def test_search_finds(page: Page, sample: dict[str, Any], query: str, expected: 
     page.type(query)
     assert ids(page, "#all") == expected
     assert page.texts("#overview") == []
+    assert page.find("#search").get_attribute("value") == query
+    page.driver.refresh()
+    assert page.find("#search").get_attribute("value") == query
+    assert ids(page, "#all") == expected
     assert page.text("#announce") == f"{len(expected)} task{'' if len(expected) == 1 else 's'} found"
 
 

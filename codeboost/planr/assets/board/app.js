@@ -1,6 +1,7 @@
 // Puts the views together: state in the address, search and filters, keyboard, theme, live changes.
 
 const PAGE_ROWS = 60;
+const LONGEST_QUERY = 500;
 const EMPTY_FILTER = { q: "", status: "", track: "", goal: "", owner: "", task: "", run: "" };
 const LISTING = ["q", "status", "track", "goal", "owner"];
 
@@ -11,7 +12,9 @@ let listed = [];
 let returnTo = null;
 
 const isFiltered = () => LISTING.some((name) => filter[name]);
-const listFor = (name) => ({ task: model.ids, track: model.tracks, goal: model.goalNames, owner: model.owners })[name] ?? [];
+const listFor = (name) => ({ task: model.ids, track: model.tracks, goal: model.goalNames, owner: model.owners })[name];
+const write = (name, value) => listFor(name) ? asReference(listFor(name), value) : value;
+const read = (name, value) => listFor(name) ? fromReference(listFor(name), value) : value;
 
 /** The address of the present state with some of it changed. */
 function hashFor(change) {
@@ -19,16 +22,16 @@ function hashFor(change) {
   if (change.task) next.run = "";
   if (change.run) next.task = "";
   const parameters = new URLSearchParams();
-  for (const name of Object.keys(EMPTY_FILTER)) if (next[name]) parameters.set(name, asReference(listFor(name), next[name]));
+  for (const name of Object.keys(EMPTY_FILTER)) if (next[name]) parameters.set(name, write(name, next[name]));
   return "#" + parameters.toString();
 }
 
 function readHash() {
   const parameters = new URLSearchParams(location.hash.slice(1));
-  const read = { ...EMPTY_FILTER };
-  for (const name of Object.keys(EMPTY_FILTER)) read[name] = fromReference(listFor(name), parameters.get(name) ?? "");
-  read.q = read.q.slice(0, 500);
-  return read;
+  const found = { ...EMPTY_FILTER };
+  for (const name of Object.keys(EMPTY_FILTER)) found[name] = read(name, parameters.get(name) ?? "");
+  found.q = found.q.slice(0, LONGEST_QUERY);
+  return found;
 }
 
 /** A step that "back" undoes. Not by `location.hash`: an empty one would scroll to the top. */
@@ -321,7 +324,7 @@ function listen(version) {
 draw(JSON.parse(byId("data").textContent));
 byId("data").remove();
 byId("search").value = filter.q;
-byId("search").addEventListener("input", (event) => setHash({ q: event.target.value }));
+byId("search").addEventListener("input", (event) => setHash({ q: event.target.value.slice(0, LONGEST_QUERY) }));
 byId("clear").addEventListener("click", () => { byId("search").value = ""; setHash({ ...EMPTY_FILTER }); byId("search").focus(); });
 byId("skip").addEventListener("click", (event) => { event.preventDefault(); byId("main").focus(); });
 byId("theme").addEventListener("click", nextTheme);

@@ -111,6 +111,6 @@ function panelContent() {
     return task ? taskPanel(task) : [el("h2", { id: "panel-title" }, visible(filter.task, 80)), el("p", { class: "empty" }, "There is no task with this id.")];
   }
   if (filter.run === "all") return runsPanel();
-  return Object.hasOwn(model.runs, filter.run) ? runPanel(Number(filter.run))
+  return /^\d+$/.test(filter.run) && Number(filter.run) < model.runs.length ? runPanel(Number(filter.run))
     : [el("h2", { id: "panel-title" }, "No such run"), el("p", { class: "empty" }, "The history does not reach it.")];
 }

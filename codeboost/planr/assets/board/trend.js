@@ -2,6 +2,9 @@
 
 const STACK = ["done", "review", "in-progress", "open", "decision", "blocked", "dropped"];
 
+const WIDEST_COLUMN = 32;
+const FEW_RUNS = 10;
+
 const countIn = (run, status) => Object.hasOwn(run.counts, status) ? run.counts[status] : 0;
 
 function describeRun(run) {
@@ -53,9 +56,12 @@ function drawTrend(runs) {
     if (event.key === "Enter") go(hashFor({ run: slider.value }));
   });
   rest();
+  const area = el("div", { class: "trend-area" }, chart, marker, slider);
+  // A few runs make a few columns, not a few walls.
+  area.style.maxWidth = `${runs.length * WIDEST_COLUMN}px`;
   return el("div", { class: "trend" },
-    el("div", { class: "trend-area" }, chart, marker, slider),
-    el("div", { class: "trend-axis", "aria-hidden": "true" },
+    area,
+    runs.length < FEW_RUNS ? null : el("div", { class: "trend-axis", "aria-hidden": "true" },
       el("span", null, formatDate(runs[0].date, DAY)), el("span", null, `up to ${count(peak, "task")}`), el("span", null, formatDate(runs[last].date, DAY))),
     reading);
 }
