@@ -7,13 +7,17 @@ from typing import Annotated
 import typer
 
 from codeboost.cli.allow import allow_app
+from codeboost.cli.attest import attest_app
 from codeboost.cli.command import command_app
 from codeboost.cli.doctor import doctor, sweep
+from codeboost.cli.history import log, prune, runs
 from codeboost.cli.init import init
 from codeboost.cli.issue import issue_app
 from codeboost.cli.plan import plan_app
+from codeboost.cli.report import report
 from codeboost.cli.run import run
 from codeboost.cli.scope import scope
+from codeboost.cli.status import abandon, allow_setup, status, verdict
 
 __all__ = ["app"]
 
@@ -29,8 +33,17 @@ app.command("init")(init)
 app.add_typer(issue_app, name="issue")
 app.add_typer(plan_app, name="plan")
 app.add_typer(allow_app, name="allow")
+plan_app.command("abandon")(abandon)
+allow_app.command("setup")(allow_setup)
 app.command("run")(run)
+app.command("status")(status)
+app.command("verdict")(verdict)
+app.command("runs")(runs)
+app.command("log")(log)
+app.command("prune")(prune)
 app.command("scope")(scope)
+app.command("report")(report)
+app.add_typer(attest_app, name="attest")
 app.add_typer(command_app, name="command")
 app.command("doctor")(doctor)
 app.command("sweep")(sweep)

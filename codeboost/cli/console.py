@@ -19,6 +19,7 @@ __all__ = [
     "emit",
     "is_terminal",
     "note",
+    "render_document",
     "report_bug",
     "run_app",
     "say",
@@ -61,7 +62,18 @@ def emit(
     exit_code: int = 0,
     diagnostics: Sequence[Mapping[str, object]] = (),
 ) -> None:
-    """The one document that ``--json`` prints (design §7)."""
+    """Print the one document of ``--json`` (design §7)."""
+    say(render_document(command, data, exit_code=exit_code, diagnostics=diagnostics).rstrip("\n"))
+
+
+def render_document(
+    command: str,
+    data: object,
+    *,
+    exit_code: int = 0,
+    diagnostics: Sequence[Mapping[str, object]] = (),
+) -> str:
+    """That document as text, ending with a newline."""
     document = {
         "format": 1,
         "command": command,
@@ -71,7 +83,7 @@ def emit(
         "diagnostics": list(diagnostics),
     }
     # Escaped to ASCII: no terminal, log or pipe can take offence at what a plan holds.
-    say(json.dumps(document, indent=2))
+    return json.dumps(document, indent=2) + "\n"
 
 
 def run_app(app: typer.Typer, program: str, arguments: Sequence[str]) -> int:

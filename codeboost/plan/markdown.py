@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from codeboost.plan.model import ChangeKind, CheckType, FileChange, Item, Plan
 from codeboost.visible import escape
 
-__all__ = ["render_item", "render_plan"]
+__all__ = ["render_item", "render_plan", "render_span"]
 
 # Marks that mean something anywhere in a line. An underscore inside a word does not, and stays readable.
 _MARKS = re.compile(r"[\\`*\[\]<>&~|$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|(?:^|(?<= ))#")
@@ -37,15 +37,16 @@ def render_item(item: Item) -> str:
 def _describe(item: Item, heading: str) -> list[str]:
     files = (f"{_name_change(file)}: {_escape(file.change)}" for file in item.files)
     checks = (
-        _span(check.text) if check.type is CheckType.CMD else _escape(check.text) for check in item.acceptance
+        render_span(check.text) if check.type is CheckType.CMD else _escape(check.text)
+        for check in item.acceptance
     )
     return [_escape(item.intent), f"{heading} Files", _list(files), f"{heading} Acceptance", _number(checks)]
 
 
 def _name_change(file: FileChange) -> str:
     if file.kind is ChangeKind.RENAME and file.renamed_from is not None:
-        return f"rename {_span(file.renamed_from)} to {_span(file.path)}"
-    return f"{file.kind} {_span(file.path)}"
+        return f"rename {render_span(file.renamed_from)} to {render_span(file.path)}"
+    return f"{file.kind} {render_span(file.path)}"
 
 
 def _list(entries: Iterable[str]) -> str:
@@ -71,7 +72,7 @@ def _escape_line(line: str) -> str:
     return f"\\{start[1]}{rest}" if start[1] else f"{start[2]}\\{start[3]}{rest}"
 
 
-def _span(text: str) -> str:
+def render_span(text: str) -> str:
     """``text`` as a code span: one line, and fenced by more backticks than it holds in a row."""
     shown = escape(text)
     fence = "`" * (max(map(len, re.findall("`+", shown)), default=0) + 1)

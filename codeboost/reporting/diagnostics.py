@@ -18,7 +18,7 @@ from codeboost.parsing.nodes import split_lines
 from codeboost.plan.rules import RULES
 from codeboost.visible import escape
 
-__all__ = ["render_github", "render_sarif", "render_text", "summarise", "to_json"]
+__all__ = ["annotate", "render_github", "render_sarif", "render_text", "summarise", "to_json"]
 
 # A plan's line may be a MiB long; around the caret this much of it is shown.
 _SHOWN_BEFORE = 60
@@ -108,14 +108,20 @@ def _annotate(path: str, diagnostic: Diagnostic) -> str:
     properties = {"file": escape(path)}
     if diagnostic.position:
         properties |= {"line": str(diagnostic.position.line), "col": str(diagnostic.position.column)}
-    properties["title"] = f"codeboost: {diagnostic.code}"
-    named = ",".join(f"{name}={_escape_property(value)}" for name, value in properties.items())
     message = escape(diagnostic.message, keep="\n")
     if diagnostic.item:
         message += f" ({escape(diagnostic.item)})"
     if diagnostic.hint:
         message += f"\nhint: {escape(diagnostic.hint)}"
-    return f"::{diagnostic.severity} {named}::{_escape_data(message)}"
+    return annotate(str(diagnostic.severity), f"codeboost: {diagnostic.code}", message, **properties)
+
+
+def annotate(level: str, title: str, message: str, **properties: str) -> str:
+    """One workflow command. ``level`` is ours: error, warning or notice; ``message`` may have several lines."""
+    named = ",".join(
+        f"{name}={_escape_property(value)}" for name, value in (properties | {"title": title}).items()
+    )
+    return f"::{level} {named}::{_escape_data(message)}"
 
 
 def _escape_data(text: str) -> str:

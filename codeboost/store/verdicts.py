@@ -8,7 +8,7 @@ from typing import Any
 
 from codeboost.store.database import Store, utc_now
 
-__all__ = ["Answer", "CheckVerdict", "add_verdict", "list_verdicts"]
+__all__ = ["Answer", "CheckVerdict", "add_verdict", "find_verdict", "list_verdicts"]
 
 
 class Answer(StrEnum):
@@ -52,6 +52,11 @@ def add_verdict(
     )
     row = store.connection.execute("SELECT * FROM check_verdict WHERE id = ?", (cursor.lastrowid,)).fetchone()
     return _read(row)
+
+
+def find_verdict(store: Store, verdict_id: int) -> CheckVerdict | None:
+    row = store.connection.execute("SELECT * FROM check_verdict WHERE id = ?", (verdict_id,)).fetchone()
+    return _read(row) if row else None
 
 
 def list_verdicts(store: Store, plan_id: int, tree: str) -> dict[tuple[str, int], CheckVerdict]:

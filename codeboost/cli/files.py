@@ -1,0 +1,56 @@
+"""Writes an answer into a file: whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from codeboost.errors import UsageError
+from codeboost.visible import cut
+
+__all__ = ["write_answer"]
+
+
+def write_answer(text: str, out: Path | None) -> None:
+    """Write to ``out``, or to stdout without one (and for ``-``). A reader never finds half a file.
+
+    UsageError when it cannot be written; then the file is what it was.
+    """
+    if out is None or str(out) == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        # A link stays a link; a device or a pipe has no old content to protect.
+        target = out.resolve()
+        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+            target.write_text(text, "utf-8")
+        else:
+            _replace(target, text.encode("utf-8"))
+    except OSError as error:
+        raise UsageError(f"{cut(str(out), 200)} cannot be written: {error.strerror}") from error
+
+
+def _replace(target: Path, data: bytes) -> None:
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_read_umask()
+    handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        Path(name).replace(target)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def _read_umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
