@@ -32,7 +32,7 @@ class Said(NamedTuple):
 @pytest.fixture
 def planr(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Said]:
     """Run a ``planr`` command line in this process: quick, and all of it but the interpreter's start."""
-    from codeboost.cli.planr import run  # noqa: PLC0415
+    from codeboost.cli.planr import run
 
     def call(*arguments: object) -> Said:
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))

@@ -79,7 +79,9 @@ def write_board(file: Path, page: str) -> None:
     refuse_others()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(file, page.encode("utf-8", "replace"), refuse_others)
+        # No lock: a board is no planning file, and may lie anywhere.
+        name = f".planr-board-{os.getpid()}.tmp"
+        replace_file(file, page.encode("utf-8", "replace"), refuse_others, temporary=name)
     except OSError as error:
         raise InfrastructureError(f"{cut(str(file))} cannot be written: {error.strerror}") from error
 

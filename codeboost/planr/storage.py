@@ -71,15 +71,20 @@ class Writer:
         return Path(os.path.realpath(path))
 
 
-def replace_file(target: Path, content: bytes, compare: Callable[[], None] = lambda: None) -> None:
-    """Put ``content`` at ``target``, whole or not at all. ``compare`` is called just before, and may raise to stop it."""
-    temporary = target.parent / _TEMPORARY
+def replace_file(
+    target: Path, content: bytes, compare: Callable[[], None] = lambda: None, *, temporary: str = _TEMPORARY
+) -> None:
+    """Put ``content`` at ``target``, whole or not at all. ``compare`` is called just before, and may raise to stop it.
+
+    ``temporary`` names the file beside it that is written first; who does not hold the lock needs a name of its own.
+    """
+    beside = target.parent / temporary
     try:
-        _write_temporary(temporary, content, like=target)
+        _write_temporary(beside, content, like=target)
         compare()
-        temporary.replace(target)
+        beside.replace(target)
     finally:
-        temporary.unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
     _flush_folder(target.parent)
 
 

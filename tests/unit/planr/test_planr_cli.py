@@ -178,7 +178,7 @@ def test_files_that_cannot_be_read(root: Path, planr: Planr, make: Callable[[Pat
 
 
 def test_a_pipe_does_not_hold_everything_up(root: Path, planr: Planr) -> None:
-    import os  # noqa: PLC0415
+    import os
 
     os.mkfifo(root / "tasks/P-1.md")
     said = planr("check", "--json", "--root", root)
