@@ -66,7 +66,7 @@ class Elements(HTMLParser):
         self.found.append((tag, dict(attrs)))
         self.inside = dict(attrs).get("id") == "data"
 
-    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - the base class names it
+    def handle_endtag(self, tag: str) -> None:
         self.inside = False
 
     def handle_data(self, data: str) -> None:
