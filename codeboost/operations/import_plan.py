@@ -17,7 +17,14 @@ from codeboost.operations.project import Project
 from codeboost.plan.loader import check_plan
 from codeboost.planr.config import find_root
 from codeboost.policy import read_policy
-from codeboost.store.plans import StoredPlan, add_plan, find_exported_plan, find_latest_plan, select_issue
+from codeboost.store.plans import (
+    StoredPlan,
+    add_plan,
+    find_exported_plan,
+    find_latest_plan,
+    is_abandoned,
+    select_issue,
+)
 
 __all__ = ["ImportResult", "finish_export", "import_plan"]
 
@@ -66,6 +73,9 @@ def import_plan(
         )
     finish_export(project, root, issue, policy.task_prefix)
     old = find_exported_plan(project.store, project.repository.id, issue)
+    if is_abandoned(project.store, project.repository.id, issue):
+        # Its tasks were dropped; all of them are work again.
+        old = None
     reopened = find_reopened(root, policy.task_prefix, old.plan if old else None, checked.plan)
     if reopened and not confirm_reopening(reopened):
         return ImportResult(file, checked.diagnostics, base_commit, declined=True)

@@ -11,7 +11,7 @@ from codeboost.command.grammar import format_command
 from codeboost.limits import format_duration
 from codeboost.operations.run_model import RunListener, Tail
 from codeboost.operations.schedule import Command
-from codeboost.reporting.runs import VERDICT_WIDTH, name_outcome, render_tail, show_outcome
+from codeboost.reporting.runs import VERDICT_WIDTH, name_outcome, render_tail, show_verdict
 from codeboost.reporting.width import fit
 from codeboost.store.runs import Attempt
 from codeboost.verdict import Verdict
@@ -104,7 +104,7 @@ def _name(command: Command) -> str:
 
 def _describe_end(command: Command, attempt: Attempt, tail: Tail, *, color: bool) -> list[str]:
     """One line; for a failure the reason too, and the last lines of what the command printed."""
-    verdict = show_outcome(attempt, color=color, width=VERDICT_WIDTH)
+    verdict = show_verdict(attempt, color=color, width=VERDICT_WIDTH)
     if attempt.verdict is Verdict.PASSED:
         took = "" if attempt.reused_run is not None else f"  {format_duration(attempt.duration_s)}"
         lines = [f"{_name(command)}  {verdict}{took}"]
@@ -159,7 +159,7 @@ class _LiveView(_Quiet):
         first, *rest = _describe_end(command, attempt, tail, color=self._color)
         if attempt.verdict is Verdict.PASSED:
             took = "" if attempt.reused_run is not None else format_duration(attempt.duration_s)
-            head = f"{_name(command)}  {show_outcome(attempt, color=self._color, width=VERDICT_WIDTH)}"
+            head = f"{_name(command)}  {show_verdict(attempt, color=self._color, width=VERDICT_WIDTH)}"
             taken = 8 + max(VERDICT_WIDTH, len(name_outcome(attempt)))
             text = f"  {took:>6}  {escape(format_command(attempt.argv))}"
             first = head + fit(text, self._live.console.width - taken)

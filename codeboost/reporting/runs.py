@@ -26,7 +26,6 @@ __all__ = [
     "render_lines",
     "render_run",
     "render_tail",
-    "show_outcome",
     "show_verdict",
 ]
 
@@ -52,16 +51,9 @@ def name_outcome(attempt: Attempt) -> str:
     return f"{attempt.verdict.value} (reused from run {attempt.reused_run})"
 
 
-def show_outcome(attempt: Attempt, *, color: bool, width: int = 0) -> str:
-    return _paint(f"{name_outcome(attempt):<{width}}", attempt.verdict, color=color)
-
-
-def show_verdict(verdict: Verdict, *, color: bool, width: int = 0) -> str:
-    return _paint(f"{verdict.value:<{width}}", verdict, color=color)
-
-
-def _paint(text: str, verdict: Verdict, *, color: bool) -> str:
-    return f"\x1b[{STYLES.get(verdict, _FAILED_STYLE)}m{text}\x1b[0m" if color else text
+def show_verdict(attempt: Attempt, *, color: bool, width: int = 0) -> str:
+    text = f"{name_outcome(attempt):<{width}}"
+    return f"\x1b[{STYLES.get(attempt.verdict, _FAILED_STYLE)}m{text}\x1b[0m" if color else text
 
 
 # Plain data
@@ -167,7 +159,7 @@ def render_run(result: RunResult, *, color: bool, width: int | None = None) -> s
 def _render_attempt(attempt: Attempt, *, color: bool, width: int | None) -> Iterator[str]:
     ran_here = attempt.started_at is not None and attempt.reused_run is None
     time = format_duration(attempt.duration_s) if ran_here else ""
-    head = show_outcome(attempt, color=color, width=VERDICT_WIDTH)
+    head = show_verdict(attempt, color=color, width=VERDICT_WIDTH)
     rest = f"  {time:>6}  {escape(format_command(attempt.argv))}"
     taken = 4 + max(VERDICT_WIDTH, len(name_outcome(attempt)))
     yield f"    {head}{fit(rest, width - taken if width else None)}"
@@ -189,6 +181,9 @@ def _render_statement(statement: StatementEvidence) -> str:
 
 
 def _say_next(result: RunResult) -> str:
+    if not result.items:
+        left = f" Still to be proven: {', '.join(result.left)}." if result.left else ""
+        return f"Nothing was run: everything passed when it last ran.{left}"
     passed = sum(item.verdict is Verdict.PASSED for item in result.items)
     counted = f"{passed} of {len(result.items)} items passed in {format_duration(result.duration_s)}."
     if not result.complete:

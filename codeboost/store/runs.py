@@ -26,8 +26,11 @@ __all__ = [
     "find_passed_attempt",
     "find_run",
     "find_successor",
+    "forget_runs",
+    "list_all_runs",
     "list_attempts",
     "list_decisive_attempts",
+    "list_forgettable_runs",
     "list_last_attempts",
     "list_pending_moves",
     "list_run_moves",
@@ -226,6 +229,33 @@ def list_runs(store: Store, repository_id: int, issue: int, *, limit: int | None
         (repository_id, issue, -1 if limit is None else limit),
     )
     return [_read_run(row) for row in rows]
+
+
+def list_all_runs(store: Store) -> list[RunRecord]:
+    """Every run of every repository, oldest first."""
+    return [_read_run(row) for row in store.connection.execute("SELECT * FROM run ORDER BY id")]
+
+
+def list_forgettable_runs(store: Store, before: str) -> list[int]:
+    """Runs that ended before that time (UTC, as stored), of a replaced revision, and that no other run rests on."""
+    rows = store.connection.execute(
+        "SELECT r.id FROM run r JOIN plan p ON p.id = r.plan_id WHERE r.ended_at < ? AND EXISTS"
+        " (SELECT 1 FROM plan n WHERE n.repository_id = p.repository_id AND n.issue = p.issue"
+        "  AND n.revision > p.revision)"
+        " AND NOT EXISTS (SELECT 1 FROM attempt o JOIN attempt u ON u.reused_from = o.id WHERE o.run_id = r.id)"
+        " ORDER BY r.id",
+        (before,),
+    )
+    return [row["id"] for row in rows]
+
+
+def forget_runs(store: Store, run_ids: Sequence[int]) -> None:
+    """Remove runs and their attempts; what they did to tasks stays known."""
+    rows = [(run_id,) for run_id in run_ids]
+    with store.transaction() as connection:
+        connection.executemany("UPDATE task_move SET run_id = NULL WHERE run_id = ?", rows)
+        connection.executemany("DELETE FROM attempt WHERE run_id = ?", rows)
+        connection.executemany("DELETE FROM run WHERE id = ?", rows)
 
 
 # Attempts
