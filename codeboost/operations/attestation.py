@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from codeboost.operations.evidence import CommandEvidence, Evidence, StatementEvidence
+from codeboost.operations.evidence import CommandEvidence, StatementEvidence
 from codeboost.operations.make_report import Report
+from codeboost.store.plans import StoredPlan
 from codeboost.store.runs import Attempt, RunRecord
 from codeboost.store.verdicts import CheckVerdict
 
@@ -23,6 +24,8 @@ __all__ = [
     "STATEMENT_TYPE",
     "build_statement",
     "describe_attempt_resource",
+    "describe_environment",
+    "describe_plan_resource",
     "describe_run_resource",
     "describe_verdict_resource",
     "name_command",
@@ -71,20 +74,11 @@ def name_statement(statement: StatementEvidence) -> str:
 def _list_resources(report: Report) -> Iterator[dict[str, Any]]:
     evidence = report.evidence
     plan = evidence.plan
-    yield {
-        "name": "plan",
-        "digest": {"sha256": plan.sha256},
-        "annotations": {
-            "issue": evidence.issue,
-            "revision": plan.revision,
-            "approvedBy": evidence.approved_by,
-            "approval": asdict(plan.approval) if plan.approval is not None else None,
-        },
-    }
+    yield describe_plan_resource(plan, evidence.approved_by)
     yield {"name": "base", "digest": {"gitCommit": plan.base_commit}}
     yield {"name": "tree", "digest": {"gitTree": evidence.tree}}
     yield {"name": "policy", "digest": {"sha256": plan.policy_digest}}
-    yield from _list_run_facts(evidence)
+    yield from describe_environment(evidence.runs.values())
     if report.reasons:
         yield _embed("reasons", list(report.reasons))
     for run in evidence.runs.values():
@@ -98,18 +92,32 @@ def _list_resources(report: Report) -> Iterator[dict[str, Any]]:
             yield describe_verdict_resource(statement.verdict)
 
 
-def _list_run_facts(evidence: Evidence) -> Iterator[dict[str, Any]]:
+def describe_plan_resource(plan: StoredPlan, approved_by: str) -> dict[str, Any]:
+    """``approved_by`` is ``person``, or ``base`` for a plan that ``run --ci`` was given."""
+    return {
+        "name": "plan",
+        "digest": {"sha256": plan.sha256},
+        "annotations": {
+            "issue": plan.issue,
+            "revision": plan.revision,
+            "approvedBy": approved_by,
+            "approval": asdict(plan.approval) if plan.approval is not None else None,
+        },
+    }
+
+
+def describe_environment(runs: Collection[RunRecord]) -> list[dict[str, Any]]:
     """Each image and each state of the approval log once, however many runs had it."""
-    images = {run.image_id: run.image for run in evidence.runs.values() if run.image_id is not None}
+    images = {run.image_id: run.image for run in runs if run.image_id is not None}
+    resources: list[dict[str, Any]] = []
     for image_id, reference in sorted(images.items()):
         algorithm, _, digest = image_id.rpartition(":")
-        yield {
-            "name": "image",
-            "digest": {algorithm or "sha256": digest},
-            "annotations": {"reference": reference},
-        }
-    for head in sorted({run.log_head for run in evidence.runs.values()}):
-        yield {"name": "approvals", "digest": {"sha256": head}}
+        annotations = {"reference": reference}
+        resources.append(
+            {"name": "image", "digest": {algorithm or "sha256": digest}, "annotations": annotations}
+        )
+    heads = sorted({run.log_head for run in runs})
+    return resources + [{"name": "approvals", "digest": {"sha256": head}} for head in heads]
 
 
 def describe_run_resource(run: RunRecord) -> dict[str, Any]:

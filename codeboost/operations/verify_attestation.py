@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +18,8 @@ from codeboost.errors import CodeboostError
 from codeboost.gitrepo import GitRepo
 from codeboost.operations.attestation import (
     describe_attempt_resource,
+    describe_environment,
+    describe_plan_resource,
     describe_run_resource,
     describe_verdict_resource,
 )
@@ -31,7 +33,7 @@ from codeboost.plan.model import CheckType, Plan
 from codeboost.policy import read_policy
 from codeboost.store.approval_log import GENESIS, list_log
 from codeboost.store.output import find_output
-from codeboost.store.plans import StoredPlan, list_plans
+from codeboost.store.plans import StoredPlan, is_ci_plan, list_plans
 from codeboost.store.runs import Attempt, KeptStream, find_attempt, find_run
 from codeboost.store.verdicts import find_verdict
 from codeboost.visible import cut
@@ -192,7 +194,7 @@ def _check_store(facts: Facts, project: Project | None) -> Iterator[AttestationC
         yield AttestationCheck("approvals", Answer.WRONG, "the log of approvals never had this head")
     else:
         yield AttestationCheck("approvals", Answer.HOLDS, "the log of approvals had these heads")
-    records = _check_records(facts, project)
+    records = _check_records(facts, project, stored)
     yield records
     yield _check_outputs(facts, project)
     # What is not on record was told already.
@@ -206,7 +208,7 @@ def _find_plan(facts: Facts, project: Project) -> StoredPlan | None:
     return next((plan for plan in plans if (plan.sha256, plan.base_commit) == (sha256, base)), None)
 
 
-def _check_records(facts: Facts, project: Project) -> AttestationCheck:
+def _check_records(facts: Facts, project: Project, stored: StoredPlan) -> AttestationCheck:
     """Whether each run, attempt and verdict in the statement is exactly the store's record of it."""
 
     def look_up(name: str) -> Mapping[str, Any] | None:
@@ -223,21 +225,20 @@ def _check_records(facts: Facts, project: Project) -> AttestationCheck:
         run = find_run(project.store, int(key))
         return describe_run_resource(run) if run is not None else None
 
-    return _compare_all(
-        "records",
-        [resource for prefix in ("run:", "attempt:", "verdict:") for resource in facts.list_named(prefix)],
-        look_up,
-    )
-
-
-def _compare_all(
-    name: str, resources: Sequence[Mapping[str, Any]], look_up: Callable[[str], Mapping[str, Any] | None]
-) -> AttestationCheck:
+    resources = [one for prefix in ("run:", "attempt:", "verdict:") for one in facts.list_named(prefix)]
     for resource in resources:
         if look_up(resource["name"]) != resource:
             text = f"{cut(resource['name'])} is not on record, or not like this"
-            return AttestationCheck(name, Answer.WRONG, text)
-    return AttestationCheck(name, Answer.HOLDS, f"{len(resources)} runs, attempts and verdicts are on record")
+            return AttestationCheck("records", Answer.WRONG, text)
+    numbers = [int(resource["name"].removeprefix("run:")) for resource in facts.list_named("run:")]
+    runs = [run for run in (find_run(project.store, number) for number in numbers) if run is not None]
+    approved_by = "base" if is_ci_plan(project.store, stored.id) else "person"
+    known = [describe_plan_resource(stored, approved_by), *describe_environment(runs)]
+    if known != [one for one in facts.resources if one["name"] in ("plan", "image", "approvals")]:
+        text = "plan, image or approvals are not those of its runs"
+        return AttestationCheck("records", Answer.WRONG, text)
+    text = f"{len(resources)} runs, attempts and verdicts are on record"
+    return AttestationCheck("records", Answer.HOLDS, text)
 
 
 def _check_outputs(facts: Facts, project: Project) -> AttestationCheck:
