@@ -103,31 +103,24 @@ class _Token(NamedTuple):
 
 
 class _Frame:
-    """One open container."""
+    """One open container; ``keys`` are those of an object, with their offsets."""
 
-    __slots__ = ("children", "is_object", "key", "key_offset", "keys", "offset")
+    __slots__ = ("children", "is_object", "keys", "offset")
 
     def __init__(self, offset: int, *, is_object: bool) -> None:
         self.offset = offset
         self.is_object = is_object
-        self.children: list[Place] | dict[str, Place] = {} if is_object else []
+        self.children: list[Place] = []
         self.keys: dict[str, int] = {}
-        self.key = ""
-        self.key_offset = 0
-
-    def add(self, place: Place) -> None:
-        if isinstance(self.children, dict):
-            self.children[self.key] = place
-            self.keys[self.key] = self.key_offset
-        else:
-            self.children.append(place)
 
     @property
     def closing(self) -> str:
         return "}" if self.is_object else "]"
 
     def close(self) -> Branch:
-        return Branch(self.offset, self.children, self.keys)
+        if self.is_object:
+            return Branch(self.offset, self.children, self.keys, list(self.keys.values()))
+        return Branch(self.offset, self.children)
 
 
 class _Walker:
@@ -145,7 +138,7 @@ class _Walker:
                 place = self._begin_value()
                 continue
             frame = self._stack[-1]
-            frame.add(place)
+            frame.children.append(place)
             place = None if self._goes_on(frame) else self._stack.pop().close()
         token = self._next()
         if token.kind != "end":
@@ -192,8 +185,6 @@ class _Walker:
         key = self._read_string(token)
         if key in frame.keys:
             raise FaultError(_name_duplicate(key, token.offset, frame.keys[key]))
-        frame.key, frame.key_offset = key, token.offset
-        # Taken already, so that a value that is still open counts too.
         frame.keys[key] = token.offset
         colon = self._next()
         if colon.kind != ":":

@@ -7,6 +7,7 @@ a scalar is an offset, a container a ``Branch``. So a 1 MiB list of numbers stay
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from codeboost.diagnostics import Position
@@ -15,11 +16,15 @@ __all__ = ["Branch", "LineIndex", "Place", "find_place", "join_pointer", "split_
 
 
 class Branch(NamedTuple):
-    """A container: where it starts, its children, and for an object where each key stands."""
+    """A container: where it starts, and the places of its children.
+
+    Of an object ``names`` are the keys (any dict of them, in order) and ``key_offsets`` where those stand.
+    """
 
     offset: int
-    children: list[Place] | dict[str, Place]
-    keys: dict[str, int]
+    children: list[Place]
+    names: Mapping[str, object] | None = None
+    key_offsets: list[int] | None = None
 
 
 Place = int | Branch
@@ -77,20 +82,23 @@ def join_pointer(*tokens: str | int) -> str:
 def find_place(root: Place, pointer: str, *, key: bool = False) -> int | None:
     """The offset of the value at ``pointer``, or of its key if ``key``; None when there is no such value."""
     place = root
-    offset = root if isinstance(root, int) else root.offset
+    offset = _start_of(root)
     for token in split_pointer(pointer):
         if isinstance(place, int):
             return None
-        if isinstance(place.children, dict):
-            if token not in place.children:
-                return None
-            offset = place.keys[token]
-            place = place.children[token]
-        else:
-            if not token.isdecimal() or int(token) >= len(place.children):
-                return None
-            place = place.children[int(token)]
-            offset = place if isinstance(place, int) else place.offset
-    if key:
-        return offset
+        index = _find_child(place, token)
+        if index is None:
+            return None
+        offset = place.key_offsets[index] if place.key_offsets else _start_of(place.children[index])
+        place = place.children[index]
+    return offset if key else _start_of(place)
+
+
+def _start_of(place: Place) -> int:
     return place if isinstance(place, int) else place.offset
+
+
+def _find_child(branch: Branch, token: str) -> int | None:
+    if branch.names is not None:
+        return list(branch.names).index(token) if token in branch.names else None
+    return int(token) if token.isdecimal() and int(token) < len(branch.children) else None

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 
-__all__ = ["JSON_NUMBER", "MAX_SAFE_INTEGER", "NumberRangeError", "read_number"]
+__all__ = ["JSON_NUMBER", "MAX_SAFE_INTEGER", "SMALL_INTEGER", "NumberRangeError", "read_number"]
 
 MAX_SAFE_INTEGER = 2**53 - 1
 JSON_NUMBER = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?")
 
 # What nearly every number is, and surely within range.
-_SMALL = re.compile(r"0|-?[1-9][0-9]{0,14}")
+SMALL_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
 # A mantissa has at most 1,048,576 digits (the size limit), so any exponent beyond this decides by itself.
 _HUGE_EXPONENT = 10_000_000
 # Digits after these can no longer change a double, except that some follow: one non-zero digit stands for them.
@@ -29,7 +29,7 @@ def read_number(text: str) -> int | float:
     NumberRangeError when it is not finite, an integer beyond ±(2^53 - 1), or a fraction whose nearest double is whole.
     Linear in the length of ``text``: no big integer is ever built from an exponent or from thousands of digits.
     """
-    if _SMALL.fullmatch(text):
+    if SMALL_INTEGER.fullmatch(text):
         return int(text)
     match = JSON_NUMBER.fullmatch(text)
     if match is None:

@@ -23,7 +23,7 @@ _FENCE_HINT = "remove the code fence: the file must hold the plan and nothing el
 class Source:
     """A document that could be read: its value, and where each part of it stands.
 
-    Positions cost a second walk through a JSON text, so they are found when the first one is asked for.
+    Positions cost a second walk through the text, so they are found when the first one is asked for.
     """
 
     def __init__(self, value: object, text: str, locate_places: Callable[[], Place]) -> None:
@@ -86,8 +86,8 @@ def _read_json(data: bytes, text: str) -> Source:
 def _read_yaml(text: str) -> Source:
     from codeboost.parsing import yaml  # noqa: PLC0415 - as above
 
-    value, places = yaml.read_yaml(text)
-    return Source(value, text, lambda: places)
+    value, locate_places = yaml.read_yaml(text)
+    return Source(value, text, locate_places)
 
 
 def _diagnose_all(faults: tuple[Fault, ...], text: str) -> list[Diagnostic]:
