@@ -9,16 +9,18 @@ keep the image's entrypoint, copy proxies from the user's settings into containe
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
+import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPException
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
 import docker
 import docker.auth
-import docker.context
 import docker.errors
 import docker.tls
 import docker.utils
@@ -30,6 +32,7 @@ from codeboost.visible import cut
 
 __all__ = ["ConflictError", "EngineClient", "MissingError", "PathStat", "RefusedError", "connect"]
 
+DEFAULT_ADDRESS = "unix:///var/run/docker.sock"
 CALL_S = 60.0
 """How long an ordinary call may take before the engine counts as gone."""
 TRANSFER_S = 600.0
@@ -85,40 +88,70 @@ class ByteStream(Protocol):
 def connect(*, connections: int = 256) -> EngineClient:
     """The engine that docker's own tools would use; EngineError with one line when it does not answer."""
     settings = _find_settings()
-    address = str(settings.get("base_url") or "unix:///var/run/docker.sock")
-    hint = "start Docker, or point DOCKER_HOST at an engine that runs"
+    address = str(settings.setdefault("base_url", DEFAULT_ADDRESS))
     try:
+        if address.startswith("unix://"):
+            _knock(address.removeprefix("unix://"))
         api = docker.APIClient(
             version="auto", timeout=int(CALL_S), max_pool_size=connections, user_agent="codeboost", **settings
         )
     except _FAULTS as error:
         raise EngineError(
-            f"no container engine answers at {cut(address)}: {_say(error)}", hint=hint
+            f"no container engine answers at {cut(address, 200)}: {_say(error)}",
+            hint="start Docker, or point DOCKER_HOST at an engine that runs",
         ) from error
     return EngineClient(api, address)
 
 
+def _knock(path: str) -> None:
+    # Before the library does: its own attempt leaves an open socket behind when nobody is there.
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(CALL_S)
+        probe.connect(path)
+
+
 def _find_settings() -> dict[str, Any]:
-    # The order of docker's own tools: DOCKER_HOST, DOCKER_CONTEXT, the context chosen in their settings.
+    """The order of docker's own tools: DOCKER_HOST, DOCKER_CONTEXT, the context chosen in their settings."""
     try:
         settings: dict[str, Any] = dict(docker.utils.kwargs_from_env())
         if "base_url" in settings:
             return settings
-        name = os.environ.get("DOCKER_CONTEXT") or None
-        context = docker.context.ContextAPI.get_context(name)
-    except Exception as error:
-        # The library raises bare Exception for a damaged context file.
+        folder = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
+        name = os.environ.get("DOCKER_CONTEXT") or _read_json(folder / "config.json").get("currentContext")
+        return settings if name in (None, "", "default") else settings | _read_context(folder, str(name))
+    except (*_FAULTS, ValueError, TypeError, AttributeError, KeyError) as error:
         raise EngineError(f"docker's settings cannot be read: {_say(error)}") from error
-    if context is None:
+
+
+def _read_context(folder: Path, name: str) -> dict[str, Any]:
+    # By hand: the library looks beside config.json only where that file exists.
+    key = hashlib.sha256(name.encode()).hexdigest()
+    meta = folder / "contexts" / "meta" / key / "meta.json"
+    if not meta.exists():
         raise EngineError(
-            f"the docker context {cut(name or 'that is current')!r} does not exist",
+            f"the docker context {cut(name)!r} does not exist",
             hint="choose one that `docker context ls` shows, or set DOCKER_HOST",
         )
-    if context.Host:
-        settings["base_url"] = context.Host
-    if context.TLSConfig is not None:
-        settings["tls"] = context.TLSConfig
+    endpoint = _read_json(meta)["Endpoints"]["docker"]
+    settings = {"base_url": endpoint.get("Host") or DEFAULT_ADDRESS}
+    keys = folder / "contexts" / "tls" / key / "docker"
+    if keys.is_dir():
+        found = {
+            stem: str(keys / f"{stem}.pem")
+            for stem in ("ca", "cert", "key")
+            if (keys / f"{stem}.pem").exists()
+        }
+        pair = (found["cert"], found["key"]) if {"cert", "key"} <= found.keys() else None
+        verify = not endpoint.get("SkipTLSVerify")
+        settings["tls"] = docker.tls.TLSConfig(client_cert=pair, ca_cert=found.get("ca"), verify=verify)
     return settings
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        return {}
 
 
 class EngineClient:
@@ -172,7 +205,14 @@ class EngineClient:
     def build_image(self, context: Iterable[bytes], tag: str, labels: Mapping[str, str]) -> None:
         self._stream(
             "/build",
-            params={"t": tag, "rm": "1", "forcerm": "1", "labels": json.dumps(dict(labels)), "q": "1"},
+            params={
+                "t": tag,
+                "rm": "1",
+                "forcerm": "1",
+                "networkmode": "none",
+                "labels": json.dumps(dict(labels)),
+                "q": "1",
+            },
             data=iter(context),
             headers={"Content-Type": "application/x-tar"},
         )

@@ -155,6 +155,8 @@ def build_layered_image(
     except RefusedError:
         # An image store that does not take a load with absent layers: build in the ordinary way.
         _build_by_copy(client, plan, base_id, reference, labels)
+    # A load leaves no trace of when; the time of this tag is that of the first use.
+    client.tag_image(reference, *reference.rsplit(":", 1))
     found = client.inspect_image(reference)
     if found is None:
         raise EngineError(f"the engine took the snapshot {cut(reference)} and does not have it")

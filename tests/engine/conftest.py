@@ -1,5 +1,7 @@
 """What every engine test needs: an engine that answers (its absence fails, never skips), an image, a laboratory."""
 
+# ruff: noqa: PTH - names of any bytes need os.path
+
 from __future__ import annotations
 
 import hashlib
@@ -12,6 +14,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -149,25 +152,29 @@ class Lab:
     repo: Repo
     git: bool = True
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+    digest: str | None = None
+    """Of the whole checkout, just before the first command."""
     _snapshots: dict = field(default_factory=dict)
 
-    def snapshot(self):
+    def snapshot(self) -> Any:
         commit = self.repo.commit() if not self._snapshots else self.repo.git("rev-parse", "HEAD")
         if commit not in self._snapshots:
             spec = SnapshotSpec(self.repo.path, commit, self.image_id, self.git)
             self._snapshots[commit] = self.executor.take_snapshot(spec)
         return self._snapshots[commit]
 
-    def spec(self, *argv: str, **changes) -> CommandSpec:
+    def spec(self, *argv: str, **changes: Any) -> CommandSpec:
         limits = replace(SMALL, **{key: changes.pop(key) for key in list(changes) if key in Limits.__slots__})
         env = {"CODEBOOST_TEST_MARK": self.mark, **changes.pop("env", {})}
         owner = Owner(self.store, f"run-{self.mark[:8]}")
-        return CommandSpec(uuid.uuid4().hex, owner, argv, self.snapshot(), limits, env=env, **changes)
+        snapshot = self.snapshot()
+        self.digest = self.digest or (self.repo.digest() if isinstance(self.repo, Repo) else None)
+        return CommandSpec(uuid.uuid4().hex, owner, argv, snapshot, limits, env=env, **changes)
 
-    def run(self, *argv: str, cancelled: threading.Event | None = None, **changes):
+    def run(self, *argv: str, cancelled: threading.Event | None = None, **changes: Any) -> Any:
         return self.executor.execute(self.spec(*argv, **changes), cancelled or threading.Event())
 
-    def python(self, text: str, **changes):
+    def python(self, text: str, **changes: Any) -> Any:
         return self.run("python3", "-c", text, **changes)
 
 
@@ -177,7 +184,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 @pytest.fixture
-def make_repo(tmp_path: Path):
+def make_repo(tmp_path: Path) -> Any:
     return lambda name, **options: Repo(tmp_path / name, **options)
 
 
@@ -212,9 +219,6 @@ def list_marked(mark: str) -> list[int]:
 @pytest.fixture
 def unchanged_host(client: EngineClient, lab: Lab) -> Iterator[None]:
     """After an attack the host is as before: processes, containers, volumes, networks, free space, the checkout."""
-    lab.repo.commit()
-    lab.snapshot()
-    before = lab.repo.digest()
     volumes, networks = _list_names(client, "volumes"), _list_names(client, "networks")
     free = shutil.disk_usage("/").free
     yield
@@ -223,7 +227,8 @@ def unchanged_host(client: EngineClient, lab: Lab) -> Iterator[None]:
     assert list_marked(lab.mark) == []
     assert _list_names(client, "volumes") == volumes
     assert _list_names(client, "networks") == networks
-    assert lab.repo.digest() == before
+    assert lab.digest is not None, "nothing was run"
+    assert lab.repo.digest() == lab.digest
     # Other tests write at the same time; what they write goes away too.
     deadline = time.monotonic() + 30
     while shutil.disk_usage("/").free < free - (50 << 20):

@@ -6,6 +6,7 @@ import hashlib
 import resource
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from codeboost.sandbox.owner import Label
 from codeboost.verdict import Verdict
 
 
-def test_an_endless_program_is_ended_in_time_and_gone(plain, client):
+def test_an_endless_program_is_ended_in_time_and_gone(plain: Any, client: Any) -> None:
     begin = time.monotonic()
     spec = plain.spec("sleep", "600", timeout_s=1.0)
     outcome = plain.executor.execute(spec, threading.Event())
@@ -24,12 +25,12 @@ def test_an_endless_program_is_ended_in_time_and_gone(plain, client):
     assert client.list_containers(f"{Label.ATTEMPT}={spec.attempt}") == []
 
 
-def test_handling_TERM_with_exit_status_0_is_still_a_timeout(plain):
+def test_handling_term_with_exit_status_0_is_still_a_timeout(plain: Any) -> None:
     outcome = plain.run("sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done", timeout_s=1.0)
     assert (outcome.verdict, outcome.exit_code) == (Verdict.TIMED_OUT, 0)
 
 
-def test_ignoring_TERM_ends_in_KILL_after_the_grace(plain):
+def test_ignoring_term_ends_in_kill_after_the_grace(plain: Any) -> None:
     outcome = plain.run("sh", "-c", "trap '' TERM; while :; do sleep 0.1; done", timeout_s=1.0)
     assert outcome.verdict is Verdict.TIMED_OUT
     assert outcome.exit_code == 137
@@ -37,7 +38,7 @@ def test_ignoring_TERM_ends_in_KILL_after_the_grace(plain):
 
 
 @pytest.mark.parametrize("status", [1, 2, 3, 5, 77, 124, 125, 126, 127, 128, 130, 137, 139, 143, 255])
-def test_a_programs_own_exit_status_is_a_plain_failure(plain, status):
+def test_a_programs_own_exit_status_is_a_plain_failure(plain: Any, status: Any) -> None:
     outcome = plain.python(f"import sys; sys.exit({status})")
     assert (outcome.verdict, outcome.exit_code) == (Verdict.FAILED, status)
     assert f"exit status {status}" in outcome.reason
@@ -45,20 +46,20 @@ def test_a_programs_own_exit_status_is_a_plain_failure(plain, status):
     assert not outcome.timed_out
 
 
-def test_a_signal_is_named_as_likely(plain):
+def test_a_signal_is_named_as_likely(plain: Any) -> None:
     outcome = plain.python("import os; os.kill(os.getpid(), 11)")
     assert (outcome.verdict, outcome.exit_code, outcome.signal) == (Verdict.FAILED, 139, 11)
     assert "probably ended by SIGSEGV" in outcome.reason
 
 
-def test_too_much_memory_is_told_as_such(plain):
+def test_too_much_memory_is_told_as_such(plain: Any) -> None:
     outcome = plain.python("bytearray(1 << 30)", memory_bytes=64 << 20)
     assert outcome.verdict is Verdict.OUT_OF_MEMORY
     assert outcome.out_of_memory
     assert "64 MiB" in outcome.reason
 
 
-def test_a_child_killed_for_memory_counts_though_the_parent_ends_0(plain):
+def test_a_child_killed_for_memory_counts_though_the_parent_ends_0(plain: Any) -> None:
     outcome = plain.python(
         "import subprocess, sys; subprocess.run([sys.executable, '-c', 'bytearray(1 << 30)'])",
         memory_bytes=64 << 20,
@@ -66,7 +67,7 @@ def test_a_child_killed_for_memory_counts_though_the_parent_ends_0(plain):
     assert (outcome.verdict, outcome.exit_code) == (Verdict.OUT_OF_MEMORY, 0)
 
 
-def test_more_processes_than_allowed_cannot_start(plain):
+def test_more_processes_than_allowed_cannot_start(plain: Any) -> None:
     outcome = plain.python(
         "import os, time\n"
         "for n in range(5000):\n"
@@ -78,7 +79,7 @@ def test_more_processes_than_allowed_cannot_start(plain):
     assert b"Resource temporarily unavailable" in outcome.stderr.head
 
 
-def test_a_growing_tree_hits_the_disk_limit(plain):
+def test_a_growing_tree_hits_the_disk_limit(plain: Any) -> None:
     text = (
         "import time\n"
         "for n in range(1000):\n"
@@ -90,7 +91,7 @@ def test_a_growing_tree_hits_the_disk_limit(plain):
     assert outcome.limits_in_force["disk"] == "32 MiB, watched"
 
 
-def test_what_was_written_before_the_first_look_is_seen_after_the_end(plain):
+def test_what_was_written_before_the_first_look_is_seen_after_the_end(plain: Any) -> None:
     text = (
         "import os\n"
         "for n in range(3):\n"
@@ -100,18 +101,18 @@ def test_what_was_written_before_the_first_look_is_seen_after_the_end(plain):
     assert (outcome.verdict, outcome.exit_code) == (Verdict.DISK_LIMIT, 0)
 
 
-def test_one_file_is_capped_by_the_kernel(plain):
+def test_one_file_is_capped_by_the_kernel(plain: Any) -> None:
     outcome = plain.run("dd", "if=/dev/zero", "of=big", "bs=1M", "count=200", disk_bytes=32 << 20)
     assert outcome.verdict is Verdict.DISK_LIMIT
 
 
-def test_a_full_tmp_is_an_ordinary_error(plain):
+def test_a_full_tmp_is_an_ordinary_error(plain: Any) -> None:
     outcome = plain.python("open('/tmp/x', 'wb').write(bytes(60 << 20))", memory_bytes=96 << 20)
     assert outcome.verdict is Verdict.FAILED
     assert b"No space left on device" in outcome.stderr.head
 
 
-def test_a_flood_on_both_streams_keeps_head_and_tail_and_counts_the_rest(plain):
+def test_a_flood_on_both_streams_keeps_head_and_tail_and_counts_the_rest(plain: Any) -> None:
     text = (
         "import os\n"
         "os.write(1, b'first\\n'); os.write(2, b'FIRST\\n')\n"
@@ -133,17 +134,17 @@ def test_a_flood_on_both_streams_keeps_head_and_tail_and_counts_the_rest(plain):
         assert stream.dropped == len(whole) - (1 << 20)
 
 
-def test_short_output_is_kept_whole_in_the_head(plain):
+def test_short_output_is_kept_whole_in_the_head(plain: Any) -> None:
     outcome = plain.run("cat", "a.txt")
     assert (outcome.stdout.head, outcome.stdout.tail, outcome.stdout.dropped) == (b"hello\n", b"", 0)
 
 
-def test_output_that_is_not_utf8_arrives_as_it_is(plain):
+def test_output_that_is_not_utf8_arrives_as_it_is(plain: Any) -> None:
     outcome = plain.python(r"import os; os.write(1, b'\xc3\x28 ok\n'); raise SystemExit(7)")
     assert (outcome.verdict, outcome.exit_code, outcome.stdout.head) == (Verdict.FAILED, 7, b"\xc3\x28 ok\n")
 
 
-def test_cancelling_ends_a_running_command_soon(plain, client):
+def test_cancelling_ends_a_running_command_soon(plain: Any, client: Any) -> None:
     cancelled = threading.Event()
     threading.Timer(1.0, cancelled.set).start()
     begin = time.monotonic()
@@ -152,7 +153,7 @@ def test_cancelling_ends_a_running_command_soon(plain, client):
     assert time.monotonic() - begin < 10.0
 
 
-def test_cancelled_before_the_start_makes_no_container(plain):
+def test_cancelled_before_the_start_makes_no_container(plain: Any) -> None:
     cancelled = threading.Event()
     cancelled.set()
     outcome = plain.run("sleep", "600", cancelled=cancelled)
@@ -160,7 +161,7 @@ def test_cancelled_before_the_start_makes_no_container(plain):
     assert outcome.container_id is None
 
 
-def test_twenty_times_in_a_row_and_twice_at_once_without_cross_talk(plain):
+def test_twenty_times_in_a_row_and_twice_at_once_without_cross_talk(plain: Any) -> None:
     results = []
 
     def work(name: str) -> None:
@@ -176,14 +177,14 @@ def test_twenty_times_in_a_row_and_twice_at_once_without_cross_talk(plain):
     assert results == [(Verdict.PASSED, True)] * 20
 
 
-def test_a_pass_without_any_test_says_so(lab):
+def test_a_pass_without_any_test_says_so(lab: Any) -> None:
     lab.repo.write("bin/go", "#!/bin/sh\necho 'ok  example 0.1s [no tests to run]'\n", executable=True)
     outcome = lab.run("go", "test", "./...", env={"PATH": "/workspace/bin:/usr/bin:/bin"})
     assert outcome.verdict is Verdict.PASSED
     assert outcome.warnings == ("no tests ran",)
 
 
-def test_pytest_that_selects_nothing_fails_with_5(lab):
+def test_pytest_that_selects_nothing_fails_with_5(lab: Any) -> None:
     lab.repo.write("test_a.py", "def test_a(): pass\n")
     outcome = lab.run("python3", "-m", "pytest", "-q", "-k", "nosuch", "-p", "no:cacheprovider")
     assert (outcome.verdict, outcome.exit_code) == (Verdict.FAILED, 5)

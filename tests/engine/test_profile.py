@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from codeboost.sandbox.profile import ContainerSettings, make_config
 from codeboost.verdict import Verdict
 
 
-def test_the_environment_is_the_images_ours_and_the_policys(plain, monkeypatch):
+def test_the_environment_is_the_images_ours_and_the_policys(plain: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("CODEBOOST_CALLERS_SECRET", "s3cret")
     monkeypatch.setenv("HTTP_PROXY", "http://user:password@proxy.invalid")
     outcome = plain.python(
@@ -37,7 +38,9 @@ def test_the_environment_is_the_images_ours_and_the_policys(plain, monkeypatch):
     }
 
 
-def test_proxies_of_the_users_docker_settings_stay_outside(plain, tmp_path, monkeypatch):
+def test_proxies_of_the_users_docker_settings_stay_outside(
+    plain: Any, tmp_path: Any, monkeypatch: Any
+) -> None:
     (tmp_path / "config.json").write_text(
         '{"proxies": {"default": {"httpProxy": "http://u:p@proxy.invalid"}}}'
     )
@@ -52,13 +55,13 @@ def test_proxies_of_the_users_docker_settings_stay_outside(plain, tmp_path, monk
         executor.close()
 
 
-def test_printing_an_arrow_and_the_time_zone(plain):
+def test_printing_an_arrow_and_the_time_zone(plain: Any) -> None:
     outcome = plain.python("print('\\u2197')", env={"PYTHONUTF8": "0"})
     assert outcome.stdout.head.decode() == "\u2197\n"
     assert plain.run("date", "+%Z").stdout.head == b"UTC\n"
 
 
-def test_standard_input_is_empty_and_the_callers_is_not_consumed(plain):
+def test_standard_input_is_empty_and_the_callers_is_not_consumed(plain: Any) -> None:
     reading, writing = os.pipe()
     os.write(writing, b"for the caller")
     saved = os.dup(0)
@@ -77,7 +80,7 @@ def test_standard_input_is_empty_and_the_callers_is_not_consumed(plain):
     assert b"EOFError" in outcome.stderr.head
 
 
-def test_dead_children_are_collected(plain):
+def test_dead_children_are_collected(plain: Any) -> None:
     text = (
         "import os, time\n"
         "for n in range(100):\n"
@@ -95,7 +98,7 @@ def test_dead_children_are_collected(plain):
     assert plain.python(text).verdict is Verdict.PASSED
 
 
-def test_work_folder_home_and_tmp_take_files_and_run_them(plain):
+def test_work_folder_home_and_tmp_take_files_and_run_them(plain: Any) -> None:
     text = (
         "import os, subprocess\n"
         "for place in (os.getcwd(), os.environ['HOME'], os.environ['TMPDIR']):\n"
@@ -107,24 +110,24 @@ def test_work_folder_home_and_tmp_take_files_and_run_them(plain):
     assert plain.python(text).stdout.head == b"/workspace 10001 10001 [10001]\n"
 
 
-def test_the_policys_work_folder(plain):
+def test_the_policys_work_folder(plain: Any) -> None:
     assert plain.run("pwd", workdir="sub").stdout.head == b"/workspace/sub\n"
 
 
 @pytest.mark.parametrize("workdir", ["no/such", "a.txt", "sub/b.txt", "../etc", "/etc", "sub/.."])
-def test_a_work_folder_that_is_none_does_not_start(plain, workdir):
+def test_a_work_folder_that_is_none_does_not_start(plain: Any, workdir: Any) -> None:
     outcome = plain.run("true", workdir=workdir)
     assert outcome.verdict is Verdict.NOT_STARTED
     assert "work folder" in outcome.reason
 
 
-def test_a_work_folder_that_is_a_link_does_not_start(lab):
+def test_a_work_folder_that_is_a_link_does_not_start(lab: Any) -> None:
     lab.repo.write("real/x").link("linked", "real").link("out", "/etc")
     assert lab.run("true", workdir="linked").verdict is Verdict.NOT_STARTED
     assert lab.run("true", workdir="out").verdict is Verdict.NOT_STARTED
 
 
-def test_each_command_starts_from_a_fresh_tree(plain):
+def test_each_command_starts_from_a_fresh_tree(plain: Any) -> None:
     before = plain.repo.digest()
     first = plain.run("sh", "-c", "mkdir .cache && touch .cache/flag && chmod 0 .cache")
     second = plain.python("import os; raise SystemExit(os.path.exists('.cache/flag'))")
@@ -132,31 +135,33 @@ def test_each_command_starts_from_a_fresh_tree(plain):
     assert plain.repo.digest() == before
 
 
-def test_folders_that_nobody_may_read_are_removed_all_the_same(plain, client):
+def test_folders_that_nobody_may_read_are_removed_all_the_same(plain: Any, client: Any) -> None:
     text = "umask 077; mkdir -p build/x; echo 1 > build/x/f; mkdir ro; touch ro/f; chmod 555 ro"
     spec = plain.spec("sh", "-c", text)
     assert plain.executor.execute(spec, threading.Event()).verdict is Verdict.PASSED
     assert client.list_containers(f"{Label.ATTEMPT}={spec.attempt}") == []
 
 
-def test_git_works_in_the_tree_and_is_clean(plain):
+def test_git_works_in_the_tree_and_is_clean(plain: Any) -> None:
     outcome = plain.run("git", "status", "--porcelain")
     assert (outcome.verdict, outcome.stdout.head) == (Verdict.PASSED, b"")
 
 
-def test_without_git_there_is_no_git_folder(plain):
+def test_without_git_there_is_no_git_folder(plain: Any) -> None:
     lab = type(plain)(plain.executor, plain.image_id, plain.store, plain.repo, git=False)
     assert lab.run("ls", "-A").stdout.head == b"a.txt\nrun.sh\nsub\n"
 
 
-def test_the_runtime_of_the_policy_is_asked_for(plain):
+def test_the_runtime_of_the_policy_is_asked_for(plain: Any) -> None:
     assert plain.run("true", runtime="runc").verdict is Verdict.PASSED
     outcome = plain.run("true", runtime="no-such-runtime")
     assert outcome.verdict is Verdict.INFRASTRUCTURE
     assert "no-such-runtime" in outcome.reason
 
 
-def test_a_container_that_differs_from_what_was_asked_never_starts(plain, client, monkeypatch):
+def test_a_container_that_differs_from_what_was_asked_never_starts(
+    plain: Any, client: Any, monkeypatch: Any
+) -> None:
     # An engine that takes a setting and does not apply it, seen from here: what inspect says is not what was asked.
     limits = plain.spec("true").limits
     settings = ContainerSettings(plain.snapshot().image_id, ["true"], limits, {}, {"PATH": "/bin"})
@@ -173,11 +178,11 @@ def test_a_container_that_differs_from_what_was_asked_never_starts(plain, client
     assert started == []
 
 
-def _tamper(found):
+def _tamper(found: Any) -> Any:
     found["HostConfig"]["PidsLimit"] = None
     return found
 
 
-def test_importing_the_engine_module_stays_cheap():
+def test_importing_the_engine_module_stays_cheap() -> None:
     text = "import sys, codeboost.sandbox.engine, codeboost.sandbox.fake; raise SystemExit('docker' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", text], check=False).returncode == 0

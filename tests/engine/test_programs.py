@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from codeboost.verdict import Verdict
 
 
 @pytest.mark.parametrize("argv", [("exit", "0"), ("cd", "src"), ("source", "env.sh"), ("no-such-program",)])
-def test_a_program_that_the_image_lacks_is_told_in_one_line(plain, argv):
+def test_a_program_that_the_image_lacks_is_told_in_one_line(plain: Any, argv: Any) -> None:
     outcome = plain.run(*argv)
     assert outcome.verdict is Verdict.NOT_STARTED
     assert f"program {argv[0]} not found in the image" in outcome.reason
@@ -36,14 +37,16 @@ def test_a_program_that_the_image_lacks_is_told_in_one_line(plain, argv):
         ("\ufeff#!/bin/sh\nexit 0\n", "has no #! line"),
     ],
 )
-def test_what_the_kernel_would_not_start_is_never_handed_to_a_shell(lab, content, words):
+def test_what_the_kernel_would_not_start_is_never_handed_to_a_shell(
+    lab: Any, content: Any, words: Any
+) -> None:
     lab.repo.write("tool", content, executable=True).write("data.txt", "x")
     outcome = lab.run("./tool")
     assert outcome.verdict is Verdict.NOT_STARTED
     assert words in outcome.reason
 
 
-def test_a_truncated_program_is_not_a_script(lab):
+def test_a_truncated_program_is_not_a_script(lab: Any) -> None:
     # With its first page only, the kernel refuses it as "unknown format", at which execvp would take a shell.
     real = Path(shutil.which("true") or "/bin/true").resolve().read_bytes()
     broken = bytearray(real[:64]) + b"\nexit 0\n"
@@ -51,7 +54,7 @@ def test_a_truncated_program_is_not_a_script(lab):
     assert lab.run("./tool").verdict is Verdict.NOT_STARTED
 
 
-def test_a_script_of_the_tree_runs_when_it_is_executable(lab):
+def test_a_script_of_the_tree_runs_when_it_is_executable(lab: Any) -> None:
     lab.repo.write("run.sh", "#!/bin/sh\necho ran\n", executable=True)
     lab.repo.write("chained", "#!./run.sh\n", executable=True)
     lab.repo.link("link", "run.sh")
@@ -61,14 +64,14 @@ def test_a_script_of_the_tree_runs_when_it_is_executable(lab):
     assert lab.run("/workspace/run.sh").verdict is Verdict.PASSED
 
 
-def test_a_script_without_the_executable_bit_does_not(lab):
+def test_a_script_without_the_executable_bit_does_not(lab: Any) -> None:
     lab.repo.write("run.sh", "#!/bin/sh\necho ran\n")
     outcome = lab.run("./run.sh")
     assert outcome.verdict is Verdict.NOT_STARTED
     assert "not executable (mode 0644)" in outcome.reason
 
 
-def test_a_link_with_dots_behind_it_is_not_followed_to_another_file(lab):
+def test_a_link_with_dots_behind_it_is_not_followed_to_another_file(lab: Any) -> None:
     # As text sub/../tool is ./tool; the kernel goes through the link and finds an empty file in /tmp's place.
     lab.repo.write("deep/tool", "", executable=True).write("deep/inner/x", "")
     lab.repo.write("tool", "#!/bin/sh\nexit 0\n", executable=True).link("sub", "deep/inner")
@@ -76,23 +79,25 @@ def test_a_link_with_dots_behind_it_is_not_followed_to_another_file(lab):
 
 
 @pytest.mark.parametrize("program", ["/proc/self/exe", "/dev/null", "/tmp/x", "/workspace", "."])
-def test_places_that_are_mounted_over_or_no_files_do_not_start(plain, program):
+def test_places_that_are_mounted_over_or_no_files_do_not_start(plain: Any, program: Any) -> None:
     assert plain.run(program).verdict is Verdict.NOT_STARTED
 
 
-def test_a_script_in_path_order_is_found_as_execvp_finds_it(lab):
+def test_a_script_in_path_order_is_found_as_execvp_finds_it(lab: Any) -> None:
     lab.repo.write("a/tool", "x").write("b/tool", "#!/bin/sh\necho b\n", executable=True)
     outcome = lab.run("tool", env={"PATH": "/workspace/none:/workspace/a:/workspace/b:/usr/bin:/bin"})
     assert outcome.stdout.head == b"b\n"
 
 
-def test_the_arguments_arrive_exactly_as_given(plain):
+def test_the_arguments_arrive_exactly_as_given(plain: Any) -> None:
     argv = ["a b", "$HOME", "*", "", "--", "'\"\\", "\n", "\u2197"]
     outcome = plain.run("python3", "-c", "import sys; print(sys.argv[1:])", *argv)
     assert outcome.stdout.head.decode() == f"{argv}\n"
 
 
-def test_the_images_own_entrypoint_volumes_and_healthcheck_have_no_say(client, executor, plain, image_id):
+def test_the_images_own_entrypoint_volumes_and_healthcheck_have_no_say(
+    client: Any, executor: Any, plain: Any, image_id: Any
+) -> None:
     reference = f"codeboost/test-entry:{plain.mark[:12]}"
     text = (
         f"FROM {image_id}\n"
@@ -112,7 +117,7 @@ def test_the_images_own_entrypoint_volumes_and_healthcheck_have_no_say(client, e
         client.remove_image(reference)
 
 
-def _build(client, dockerfile: str, reference: str) -> None:
+def _build(client: Any, dockerfile: str, reference: str) -> None:
     from codeboost.sandbox.archive import END, wrap
 
     client.build_image([*wrap(b"Dockerfile", dockerfile.encode()), END], reference, {})

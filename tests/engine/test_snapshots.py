@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import pytest
 
@@ -32,14 +33,14 @@ LIST = (
 )
 
 
-def read_inside(lab):
+def read_inside(lab: Any) -> Any:
     outcome = lab.python(LIST)
     assert outcome.verdict is Verdict.PASSED, outcome
     found = json.loads(outcome.stdout.head + outcome.stdout.tail)
     return {bytes.fromhex(path): value for path, value in found.items()}
 
 
-def test_modes_links_and_contents_are_those_of_the_commit(lab):
+def test_modes_links_and_contents_are_those_of_the_commit(lab: Any) -> None:
     lab.repo.write("plain", "p\n").write("tool", "#!/bin/sh\n", executable=True).write("empty", "")
     lab.repo.write("deep/er/file", bytes(range(256)) * 8192)
     for name, target in (
@@ -66,7 +67,7 @@ def test_modes_links_and_contents_are_those_of_the_commit(lab):
     assert lab.run("git", "status", "--porcelain").stdout.head == b""
 
 
-def test_a_link_out_of_the_tree_shows_the_containers_file_not_the_hosts(lab, tmp_path):
+def test_a_link_out_of_the_tree_shows_the_containers_file_not_the_hosts(lab: Any, tmp_path: Any) -> None:
     secret = tmp_path / "secret"
     secret.write_text("of the host")
     lab.repo.link("leak", str(secret)).link("host", "/etc/hostname")
@@ -75,7 +76,7 @@ def test_a_link_out_of_the_tree_shows_the_containers_file_not_the_hosts(lab, tmp
     assert outcome.stdout.head == b"codeboost\n"
 
 
-def test_odd_names_arrive(lab):
+def test_odd_names_arrive(lab: Any) -> None:
     names = [
         b"caf\xe9",
         "\u00fc\u6f22".encode(),
@@ -95,7 +96,7 @@ def test_odd_names_arrive(lab):
     assert lab.run("git", "status", "--porcelain").stdout.head == b""
 
 
-def test_names_that_a_layer_would_take_for_removals_arrive_too(lab):
+def test_names_that_a_layer_would_take_for_removals_arrive_too(lab: Any) -> None:
     lab.repo.write("a/keep", "1").write("a/.wh.keep", "2").write("a/.wh..wh..opq", "3").write(
         ".wh.folder/x", "4"
     )
@@ -105,7 +106,7 @@ def test_names_that_a_layer_would_take_for_removals_arrive_too(lab):
     assert lab.run("git", "status", "--porcelain").stdout.head == b""
 
 
-def test_submodules_are_empty_folders_and_pointers_stay_pointers(lab):
+def test_submodules_are_empty_folders_and_pointers_stay_pointers(lab: Any) -> None:
     pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
     lab.repo.write("big.bin", pointer).write(".gitattributes", "*.bin filter=lfs\n").write("x")
     lab.repo.git("add", "-A")
@@ -126,7 +127,7 @@ def test_submodules_are_empty_folders_and_pointers_stay_pointers(lab):
     assert lab.run("true", workdir="vendor/sub").verdict is Verdict.PASSED
 
 
-def test_attributes_filters_and_export_rules_have_no_say(lab):
+def test_attributes_filters_and_export_rules_have_no_say(lab: Any) -> None:
     attributes = (
         "*.txt text eol=crlf\n*.id ident\n*.enc working-tree-encoding=UTF-16\nsecret export-ignore\n"
         "subst export-subst\n*.f filter=evil\n"
@@ -149,7 +150,7 @@ def test_attributes_filters_and_export_rules_have_no_say(lab):
     assert lab.run("git", "status", "--porcelain").stdout.head == b""
 
 
-def test_the_fresh_git_holds_one_commit_and_nothing_from_outside(lab):
+def test_the_fresh_git_holds_one_commit_and_nothing_from_outside(lab: Any) -> None:
     lab.repo.write("a", "1").commit()
     lab.repo.git("remote", "add", "origin", "https://user:token@example.com/x.git")
     hook = lab.repo.path / ".git" / "hooks" / "post-checkout"
@@ -164,7 +165,9 @@ def test_the_fresh_git_holds_one_commit_and_nothing_from_outside(lab):
     assert lab.run("git", "stash", "list").verdict is Verdict.PASSED
 
 
-def test_the_same_tree_is_never_built_twice_and_gives_the_same_image(lab, make_repo, client):
+def test_the_same_tree_is_never_built_twice_and_gives_the_same_image(
+    lab: Any, make_repo: Any, client: Any
+) -> None:
     lab.repo.write("a", "1").write("b/c", "2")
     first = lab.snapshot()
     assert not first.reused
@@ -183,7 +186,7 @@ def test_the_same_tree_is_never_built_twice_and_gives_the_same_image(lab, make_r
     assert (third.reused, third.image_id, third.key) == (False, first.image_id, first.key)
 
 
-def test_two_at_once_build_once(lab, monkeypatch):
+def test_two_at_once_build_once(lab: Any, monkeypatch: Any) -> None:
     lab.repo.write("a", os.urandom(16))
     commit = lab.repo.commit()
     loads = []
@@ -204,12 +207,12 @@ def test_two_at_once_build_once(lab, monkeypatch):
     assert sorted(snapshot.reused for snapshot in taken) == [False, True, True, True]
 
 
-def test_an_engine_that_takes_no_partial_image_gets_an_ordinary_build(lab, monkeypatch):
+def test_an_engine_that_takes_no_partial_image_gets_an_ordinary_build(lab: Any, monkeypatch: Any) -> None:
     lab.repo.write("plain", os.urandom(8)).write("tool", "#!/bin/sh\n", executable=True).link("ok", "plain")
     lab.repo.write(".dockerignore", "*\n").write("Dockerfile", "FROM scratch\n").write(b"caf\xe9/x", "y")
     lab.repo.write("a/.wh.b", "1")
 
-    def refuse(self, pieces):
+    def refuse(_self: Any, pieces: Any) -> Any:
         raise RefusedError("open layer.tar: no such file or directory")
 
     monkeypatch.setattr(EngineClient, "load_image", refuse)
@@ -224,18 +227,18 @@ def test_an_engine_that_takes_no_partial_image_gets_an_ordinary_build(lab, monke
     )
 
 
-def test_sha256_repositories(executor, image_id, store, make_repo, plain):
+def test_sha256_repositories(executor: Any, image_id: Any, store: Any, make_repo: Any, plain: Any) -> None:
     lab = type(plain)(executor, image_id, store, make_repo("wide", object_format="sha256").write("a/b", "1"))
     assert lab.run("git", "status", "--porcelain").stdout.head == b""
     assert len(lab.run("git", "rev-parse", "HEAD").stdout.head.strip()) == 64
 
 
-def _tree_object(repo, rows: list[tuple[str, bytes, str]]) -> str:
+def _tree_object(repo: Any, rows: list[tuple[str, bytes, str]]) -> str:
     content = b"".join(f"{mode} ".encode() + name + b"\0" + bytes.fromhex(oid) for mode, name, oid in rows)
     return repo.git("hash-object", "-t", "tree", "-w", "--stdin", "--literally", stdin=content)
 
 
-def _commit_of(repo, tree: str) -> str:
+def _commit_of(repo: Any, tree: str) -> str:
     return repo.git("commit-tree", tree, "-m", "x", stdin=b"")
 
 
@@ -254,7 +257,7 @@ def _commit_of(repo, tree: str) -> str:
         b"..",
     ],
 )
-def test_entries_named_like_git_or_leading_out_refuse_the_snapshot(lab, name):
+def test_entries_named_like_git_or_leading_out_refuse_the_snapshot(lab: Any, name: Any) -> None:
     blob = lab.repo.git("hash-object", "-w", "--stdin", stdin=b"x")
     inner = _tree_object(lab.repo, [("100644", b"config", blob)])
     for rows in ([("40000", name, inner)], [("100644", name, blob)]):
@@ -264,7 +267,7 @@ def test_entries_named_like_git_or_leading_out_refuse_the_snapshot(lab, name):
         assert caught.value.exit_code in (1, 4)
 
 
-def test_two_entries_with_one_name_refuse_the_snapshot(lab):
+def test_two_entries_with_one_name_refuse_the_snapshot(lab: Any) -> None:
     one = lab.repo.git("hash-object", "-w", "--stdin", stdin=b"1")
     inner = _tree_object(lab.repo, [("100644", b"x", one)])
     twice = _tree_object(lab.repo, [("100644", b"a", one), ("100755", b"a", one)])
@@ -276,7 +279,7 @@ def test_two_entries_with_one_name_refuse_the_snapshot(lab):
             )
 
 
-def test_an_empty_folder_that_another_tool_made_is_laid_out(lab):
+def test_an_empty_folder_that_another_tool_made_is_laid_out(lab: Any) -> None:
     empty = _tree_object(lab.repo, [])
     blob = lab.repo.git("hash-object", "-w", "--stdin", stdin=b"1")
     commit = _commit_of(lab.repo, _tree_object(lab.repo, [("100644", b"a", blob), ("40000", b"void", empty)]))
@@ -288,7 +291,7 @@ def test_an_empty_folder_that_another_tool_made_is_laid_out(lab):
     assert lab.run("git", "status", "--porcelain").stdout.head == b""
 
 
-def test_contents_that_are_missing_are_named(lab):
+def test_contents_that_are_missing_are_named(lab: Any) -> None:
     lab.repo.write("here", "1").write("gone", "2")
     commit = lab.repo.commit()
     oid = lab.repo.git("rev-parse", "HEAD:gone")
@@ -297,7 +300,7 @@ def test_contents_that_are_missing_are_named(lab):
         lab.executor.take_snapshot(SnapshotSpec(lab.repo.path, commit, lab.image_id, git=True))
 
 
-def test_leaving_paths_out(lab):
+def test_leaving_paths_out(lab: Any) -> None:
     lab.repo.write("keep/a", "1").write("plans/x", "2").write("plans-too", "3")
     commit = lab.repo.commit()
     spec = SnapshotSpec(lab.repo.path, commit, lab.image_id, git=True, excluded=("plans",))
@@ -306,7 +309,7 @@ def test_leaving_paths_out(lab):
     assert lab.run("git", "status", "--porcelain").stdout.head == b""
 
 
-def test_a_full_temporary_folder_is_told_by_its_name(lab, tmp_path):
+def test_a_full_temporary_folder_is_told_by_its_name(lab: Any, tmp_path: Any) -> None:
     lab.repo.write("big", os.urandom(20 << 20))
     commit = lab.repo.commit()
     place = tmp_path / "tiny"
@@ -341,14 +344,14 @@ def test_a_full_temporary_folder_is_told_by_its_name(lab, tmp_path):
     assert left == []
 
 
-def test_the_gone_base_image_is_an_error_of_the_environment(lab):
+def test_the_gone_base_image_is_an_error_of_the_environment(lab: Any) -> None:
     lab.repo.write("a")
     spec = SnapshotSpec(lab.repo.path, lab.repo.commit(), "sha256:" + "0" * 64, git=True)
     with pytest.raises(EngineError, match="is gone"):
         lab.executor.take_snapshot(spec)
 
 
-def test_forged_objects_are_found_out(lab):
+def test_forged_objects_are_found_out(lab: Any) -> None:
     lab.repo.write("a", "reviewed").write("folder/b", "1")
     commit = lab.repo.commit()
     other = lab.repo.git("hash-object", "-w", "--stdin", stdin=b"evilevil")
@@ -373,7 +376,7 @@ def test_forged_objects_are_found_out(lab):
         found.read_file(commit, "a")
 
 
-def test_a_snapshot_of_a_large_file_needs_little_memory(lab):
+def test_a_snapshot_of_a_large_file_needs_little_memory(lab: Any) -> None:
     with (lab.repo.path / "big").open("wb") as file:
         block = os.urandom(1 << 20)
         for number in range(200):
