@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from codeboost.gitrepo import TreeChange
-from codeboost.operations.check_approval import load_gate
+from codeboost.operations.check_approval import Gate, load_gate, load_reviewed_gate
 from codeboost.operations.evidence import find_plan_in_force
 from codeboost.operations.move_tasks import TaskMover
 from codeboost.operations.project import Project, require_plan
@@ -22,7 +22,7 @@ from codeboost.plan.model import ChangeKind, Plan
 from codeboost.plan.net_changes import NetChange, fold_changes
 from codeboost.plan.paths import find_path_key, make_identity
 from codeboost.policy import POLICY_FILE, read_policy
-from codeboost.store.plans import StoredPlan
+from codeboost.store.plans import StoredPlan, is_ci_plan
 from codeboost.visible import cut
 
 __all__ = ["Scope", "ScopeFinding", "ScopeKind", "find_scope", "find_scope_of"]
@@ -81,24 +81,33 @@ def find_scope_of(project: Project, stored: StoredPlan, commit: str) -> Scope:
     plan, base = stored.plan, stored.base_commit
     policy = read_policy(project.git, base)
     mover = TaskMover.open(project, stored.issue, policy.task_prefix)
+    by_ci = is_ci_plan(project.store, stored.id)
     changes = project.git.compare_trees(base, commit, renames=False)
-    kept = [
-        change
+    planning = {
+        change.path
         for change in changes
-        if not mover.is_planning_file(os.fsdecode(change.path)) and change.path != POLICY_FILE.encode()
-    ]
+        # With --ci the plan itself comes as a file of the tested branch.
+        if mover.is_planning_file(os.fsdecode(change.path))
+        or (by_ci and change.path == os.fsencode(stored.source))
+    }
+    kept = [change for change in changes if change.path not in {*planning, POLICY_FILE.encode()}]
     comparison = _Comparison(project, base, commit, _find_identity(project))
     findings = comparison.compare(plan, kept)
     if any(change.path == POLICY_FILE.encode() for change in changes):
         findings.append(_describe_policy(plan, base))
-    findings += _find_changed_pins(project, stored, plan, commit)
+    gate = (
+        load_reviewed_gate(project.git, policy, base)
+        if by_ci
+        else load_gate(project.store, project.repository.id, project.git, policy, base)
+    )
+    findings += _find_changed_pins(gate, plan, commit)
     return Scope(
         issue=stored.issue,
         revision=stored.revision,
         base_commit=base,
         commit=commit,
         changed=len(changes),
-        planning_files=sum(mover.is_planning_file(os.fsdecode(change.path)) for change in changes),
+        planning_files=len(planning),
         findings=tuple(findings),
     )
 
@@ -125,11 +134,7 @@ def _describe_policy(plan: Plan, base: str) -> ScopeFinding:
     )
 
 
-def _find_changed_pins(
-    project: Project, stored: StoredPlan, plan: Plan, commit: str
-) -> Iterable[ScopeFinding]:
-    policy = read_policy(project.git, stored.base_commit)
-    gate = load_gate(project.store, project.repository.id, project.git, policy, stored.base_commit)
+def _find_changed_pins(gate: Gate, plan: Plan, commit: str) -> Iterable[ScopeFinding]:
     found: dict[str, list[str]] = {}
     for item in plan.items:
         for command in list_commands(item):
