@@ -315,6 +315,8 @@ class _Reader:
                         self._prepared.text, start.index, end.index, frame.indent, comments=False
                     )
                 )
+        elif frame is not None and start.column <= frame.indent:
+            self._note("syntax", event, f"this must be indented by at least {frame.indent + 1} spaces")
         elif _GLUED_HEADER_COMMENT.match(self._prepared.text, start.index):
             self._note("syntax", event, "a comment needs a space before its #")
 

@@ -108,6 +108,9 @@ class TestYamlIsVersion12:
             ('"x\ny"\n', True),
             ("a: {b: 'x\n y'}\n", True),
             ("a: {b: 'x\ny'}\n", False),
+            ("a:\n|\n x\n", False),
+            ("-\n >\n  x\n", True),
+            ("-\n>\n x\n", False),
         ],
     )
     def test_what_goes_on_must_be_indented(self, text: str, *, accepted: bool) -> None:
