@@ -1,9 +1,11 @@
 """What every engine test needs: an engine that answers (its absence fails, never skips), an image, a laboratory."""
 
-# ruff: noqa: PTH - names of any bytes need os.path
+# Names of any bytes need os.path.
+# ruff: noqa: PTH101, PTH103, PTH114, PTH115, PTH118, PTH120, PTH123
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -73,6 +75,9 @@ def executor(client: EngineClient, store: str) -> Iterator[DockerExecutor]:
     found = open_executor(store)
     assert isinstance(found, DockerExecutor)
     yield found
+    for image in found._laid:
+        with contextlib.suppress(EngineError):
+            client.remove_image(image)
     found.close()
 
 
@@ -198,7 +203,11 @@ def plain(
     executor: DockerExecutor, image_id: str, store: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Lab:
     """A laboratory on one small tree, shared: for tests to which the tree does not matter."""
-    made = Repo(tmp_path_factory.mktemp("plain") / "repo").write("a.txt", "hello\n").write("sub/b.txt", "b\n")
+    made = (
+        Repo(tmp_path_factory.mktemp("plain") / "repo")
+        .write("a.txt", "hello\n")
+        .write("sub/b.txt", uuid.uuid4().hex)
+    )
     made.write("run.sh", "#!/bin/sh\necho ran\n", executable=True)
     return Lab(executor, image_id, store, made)
 
