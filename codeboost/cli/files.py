@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -25,7 +26,9 @@ def write_answer(text: str, out: Path | None) -> None:
         return
     try:
         # A link stays a link; a device or a pipe has no old content to protect.
-        target = out.resolve()
+        target = Path(os.path.realpath(out))
+        if target.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         if target.exists() and not stat.S_ISREG(target.stat().st_mode):
             target.write_text(text, "utf-8")
         else:
