@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import replace
 from typing import Any
@@ -83,6 +82,8 @@ def decode_plan(data: bytes) -> Plan:
 
 def digest_plan(plan: Plan) -> str:
     """SHA-256 of the canonical bytes, in hexadecimal: what an approval fixes."""
+    import hashlib  # noqa: PLC0415 - checking a plan needs none
+
     return hashlib.sha256(encode_plan(plan)).hexdigest()
 
 

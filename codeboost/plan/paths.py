@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -116,6 +115,8 @@ def find_path_key(
     temporary one is made in it, or else beside it or in the system's, if those are on the same filesystem, and is
     gone afterwards. ``ignore_case`` and ``precompose`` are git's ``core.ignorecase`` and ``core.precomposeunicode``.
     """
+    import tempfile  # noqa: PLC0415 - slow to import, and a check without a checkout needs none
+
     observation = None
     for place in (folder, folder.parent, Path(tempfile.gettempdir())):
         if _is_same_filesystem(folder, place):
@@ -142,6 +143,8 @@ def choose_path_key(
 
 def observe_names(place: Path) -> Observation | None:
     """Makes one file in a new folder in ``place`` and asks for it by other names; None when nothing can be made."""
+    import tempfile  # noqa: PLC0415 - as above
+
     try:
         with tempfile.TemporaryDirectory(prefix="codeboost-probe-", dir=place) as name:
             probe = Path(name)

@@ -1,12 +1,11 @@
 """The shape of a plan (plan-rules.md §2): which version, and does it fit that version's schema.
 
-The only home of jsonschema and regress. Nothing here opens a file by a name that came from input, and nothing opens a
+The home of jsonschema. Nothing here opens a file by a name that came from input, and nothing opens a
 socket: the schemas ship with the program, and the registry that resolves ``$ref`` knows no way to fetch.
 """
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codeboost.diagnostics import Diagnostic, Severity
 from codeboost.parsing.nodes import join_pointer
+from codeboost.plan.shape import surely_fits
 from codeboost.resources import read_resource
 from codeboost.visible import cut
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
 
-__all__ = ["ShapeFault", "check_shape", "list_versions", "load_schema", "read_schema"]
+__all__ = ["ShapeFault", "check_shape", "list_versions", "load_schema", "make_validator", "read_schema"]
 
 # Each unknown key is reported where it stands, up to these in one object; then one line says how many more.
 _MOST_UNKNOWN = 20
@@ -62,7 +62,12 @@ def check_shape(value: object) -> list[ShapeFault]:
     known = list_versions()
     if isinstance(version, bool) or not isinstance(version, int) or version not in known:
         return [_refuse_version(value)]
-    faults = [fault for error in _validator(version).iter_errors(value) for fault in _explain(error, value)]
+    schema = load_schema(version)
+    if surely_fits(value, schema, schema):
+        return []
+    faults = [
+        fault for error in make_validator(version).iter_errors(value) for fault in _explain(error, value)
+    ]
     return sorted(faults, key=lambda fault: fault.diagnostic.pointer)
 
 
@@ -92,7 +97,8 @@ def _refuse_version(plan: dict[str, object]) -> ShapeFault:
 
 
 @cache
-def _validator(version: int) -> Draft202012Validator:
+def make_validator(version: int) -> Draft202012Validator:
+    """A draft 2020-12 validator, chosen here and not by the schema (which names no dialect on purpose)."""
     import regress  # noqa: PLC0415 - both are slow to import, and only checking a plan needs them
     from jsonschema import Draft202012Validator  # noqa: PLC0415
     from jsonschema.exceptions import ValidationError  # noqa: PLC0415
@@ -144,6 +150,8 @@ def _find_missing(error: ValidationError) -> str:
 
 
 def _explain_unknown(error: ValidationError, path: list[str | int], item: str | None) -> Iterator[ShapeFault]:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a wrong plan needs it
+
     schema: Any = error.schema
     instance: Any = error.instance
     allowed = list(schema["properties"])
@@ -151,7 +159,7 @@ def _explain_unknown(error: ValidationError, path: list[str | int], item: str | 
     missing = [key for key in allowed if key not in instance]
     name = _name_place(path)
     for key in unknown[:_MOST_UNKNOWN]:
-        close = difflib.get_close_matches(key, missing, n=1) if len(key) <= 40 else []
+        close = get_close_matches(key, missing, n=1) if len(key) <= 40 else []
         hint = f"did you mean {close[0]}?" if close else None
         message = f"{name} has an unknown key {cut(key, 60)!r}; allowed are {', '.join(allowed)}"
         pointer = join_pointer(*path, key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
@@ -134,6 +133,8 @@ class ProjectedTree:
 
     def suggest(self, path: str) -> str | None:
         """The existing path that ``path`` was most likely meant to be, when there is one that is close."""
+        from difflib import get_close_matches  # noqa: PLC0415 - only a wrong plan needs it
+
         if self._suggested >= _MOST_SUGGESTIONS:
             return None
         self._suggested += 1
@@ -146,11 +147,11 @@ class ProjectedTree:
         folder, _, name = path.rpartition("/")
         neighbours = self._present(self._names.get(folder.casefold() + "/", []), path)
         by_name = {other.rpartition("/")[2]: other for other in neighbours}
-        close = difflib.get_close_matches(name, by_name, n=1, cutoff=0.6)
+        close = get_close_matches(name, by_name, n=1, cutoff=0.6)
         if close:
             return by_name[close[0]]
         same_name = self._present(self._names.get(name.casefold(), []), path)
-        close = difflib.get_close_matches(path, same_name, n=1, cutoff=0.6)
+        close = get_close_matches(path, same_name, n=1, cutoff=0.6)
         if close:
             return close[0]
         return same_name[0] if len(same_name) == 1 else None

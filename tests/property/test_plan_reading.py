@@ -13,9 +13,11 @@ from codeboost import Diagnostic, PlanSourceError, check_plan, parse_source
 from codeboost.parsing.json import locate_json
 from codeboost.parsing.nodes import find_place, join_pointer
 from codeboost.parsing.source import read_source
-from codeboost.plan.canonical import build_plan, decode_plan, digest_plan, encode_plan
+from codeboost.plan.canonical import build_plan, decode_plan, digest_plan, encode_plan, to_document
 from codeboost.plan.model import Plan
 from codeboost.plan.rendering import dump_json, dump_yaml
+from codeboost.plan.schema import check_shape, load_schema, make_validator
+from codeboost.plan.shape import surely_fits
 
 CHARS = st.characters(codec="utf-8")
 TEXT = st.text(CHARS, min_size=1, max_size=30) | st.text(
@@ -171,3 +173,23 @@ def walk(value: Any, *tokens: str | int) -> list[tuple[str, Any]]:
         for index, part in enumerate(value):
             found += walk(part, *tokens, index)
     return found
+
+
+@settings(deadline=None, max_examples=150)
+@given(PLANS.map(to_document), st.data())
+def test_the_quick_shape_agrees_with_the_validator(document: Any, data: st.DataObject) -> None:
+    """A quick yes is one of the validator's, and to a good plan it is always yes."""
+    places = [place for place in walk(document) if isinstance(place[1], (dict, list))]
+    _, place = data.draw(st.sampled_from(places))
+    if data.draw(st.booleans()) and place:
+        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+        place[key] = data.draw(
+            VALUES | st.text(max_size=1300) | st.sampled_from(["P1", "P1\n", "add", "/a", True, 1])
+        )
+    elif isinstance(place, dict):
+        place.pop(data.draw(st.sampled_from(sorted(place))), None)
+        place.update(data.draw(st.dictionaries(st.sampled_from(["id", "kind", "extra"]), VALUES, max_size=1)))
+    schema = load_schema(1)
+    errors = list(make_validator(1).iter_errors(document))
+    assert surely_fits(document, schema, schema) == (not errors)
+    assert bool(check_shape(document)) == bool(errors) or document.get("schema_version") != 1
