@@ -37,9 +37,7 @@ def escape(text: str, *, keep: str = "") -> str:
     """
     if _PLAIN.fullmatch(text):
         return text
-    return "".join(
-        _escape_char(char) if char not in keep and is_invisible(char) else char for char in text
-    )
+    return "".join(_escape_char(char) if char not in keep and is_invisible(char) else char for char in text)
 
 
 def _escape_char(char: str) -> str:
