@@ -11,7 +11,7 @@ from codeboost.command.grammar import format_command
 from codeboost.limits import format_duration
 from codeboost.operations.run_model import RunListener, Tail
 from codeboost.operations.schedule import Command
-from codeboost.reporting.runs import VERDICT_WIDTH, name_outcome, render_tail, show_verdict
+from codeboost.reporting.runs import VERDICT_WIDTH, render_tail, show_row, show_verdict
 from codeboost.reporting.width import fit
 from codeboost.store.runs import Attempt
 from codeboost.verdict import Verdict
@@ -159,10 +159,9 @@ class _LiveView(_Quiet):
         first, *rest = _describe_end(command, attempt, tail, color=self._color)
         if attempt.verdict is Verdict.PASSED:
             took = "" if attempt.reused_run is not None else format_duration(attempt.duration_s)
-            head = f"{_name(command)}  {show_verdict(attempt, color=self._color, width=VERDICT_WIDTH)}"
-            taken = 8 + max(VERDICT_WIDTH, len(name_outcome(attempt)))
             text = f"  {took:>6}  {escape(format_command(attempt.argv))}"
-            first = head + fit(text, self._live.console.width - taken)
+            width = self._live.console.width
+            first = show_row(f"{_name(command)}  ", attempt, text, color=self._color, width=width)
         for line in (first, *rest):
             self._print(line)
         self._draw()

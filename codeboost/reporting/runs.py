@@ -26,11 +26,13 @@ __all__ = [
     "render_lines",
     "render_run",
     "render_tail",
+    "show_row",
     "show_verdict",
 ]
 
 TAIL_LINES = 20
 LINE_LENGTH = 400
+_ROOMY = 60
 VERDICT_WIDTH = max(len(verdict.value) for verdict in Verdict)
 
 # ANSI codes: green, red, yellow, dim.
@@ -54,6 +56,17 @@ def name_outcome(attempt: Attempt) -> str:
 def show_verdict(attempt: Attempt, *, color: bool, width: int = 0) -> str:
     text = f"{name_outcome(attempt):<{width}}"
     return f"\x1b[{STYLES.get(attempt.verdict, _FAILED_STYLE)}m{text}\x1b[0m" if color else text
+
+
+def show_row(before: str, attempt: Attempt, after: str, *, color: bool, width: int | None) -> str:
+    """One row of a table of attempts, in at most ``width`` columns; the outcome has a column of its own if there is room."""
+    outcome = name_outcome(attempt)
+    column = VERDICT_WIDTH if width is None or width >= _ROOMY else 0
+    text = fit(f"{before}{outcome:<{column}}{after}", width)
+    whole = before + outcome
+    if not color or not text.startswith(whole):
+        return text
+    return f"{before}{show_verdict(attempt, color=True)}{text[len(whole) :]}"
 
 
 # Plain data
@@ -159,10 +172,8 @@ def render_run(result: RunResult, *, color: bool, width: int | None = None) -> s
 def _render_attempt(attempt: Attempt, *, color: bool, width: int | None) -> Iterator[str]:
     ran_here = attempt.started_at is not None and attempt.reused_run is None
     time = format_duration(attempt.duration_s) if ran_here else ""
-    head = show_verdict(attempt, color=color, width=VERDICT_WIDTH)
     rest = f"  {time:>6}  {escape(format_command(attempt.argv))}"
-    taken = 4 + max(VERDICT_WIDTH, len(name_outcome(attempt)))
-    yield f"    {head}{fit(rest, width - taken if width else None)}"
+    yield show_row("    ", attempt, rest, color=color, width=width)
     margin = " " * (VERDICT_WIDTH + 14)
     if attempt.verdict is not Verdict.PASSED:
         yield f"{margin}{escape(attempt.reason)}"
