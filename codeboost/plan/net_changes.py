@@ -35,6 +35,7 @@ class _File:
     path: str
     origin: str | None
     items: list[str] = field(default_factory=list)
+    is_edited: bool = False
 
 
 def fold_changes(plan: Plan, identify: Callable[[str], str]) -> dict[str, NetChange]:
@@ -56,9 +57,12 @@ def fold_changes(plan: Plan, identify: Callable[[str], str]) -> dict[str, NetCha
             if change.kind is ChangeKind.ADD:
                 files[key] = _File(change.path, None, [item.id])
             elif change.kind is ChangeKind.RENAME:
-                files[key] = _File(change.path, moved[change.path].origin, moved[change.path].items)
+                moved[change.path].path = change.path
+                files[key] = moved[change.path]
             elif change.kind is ChangeKind.EDIT:
-                files.setdefault(key, _File(change.path, change.path)).items.append(item.id)
+                file = files.setdefault(key, _File(change.path, change.path))
+                file.items.append(item.id)
+                file.is_edited = True
     return _name_changes(files, gone, identify)
 
 
@@ -69,14 +73,19 @@ def _name_changes(
     targets: dict[str, str] = {}
     for key, file in files.items():
         items = tuple(dict.fromkeys(file.items))
-        origin = file.origin if file.origin is not None and identify(file.origin) != key else None
         replaces = gone.pop(key, None) is not None
-        if replaces or (file.origin is not None and origin is None):
-            declared[key] = NetChange(file.path, ChangeKind.EDIT, items)
-        else:
-            declared[key] = NetChange(file.path, ChangeKind.ADD, items, origin=origin)
-        if origin is not None:
-            targets[identify(origin)] = file.path
+        if file.origin is not None and identify(file.origin) == key:
+            # A file that only went away and came back is what it was.
+            if file.is_edited:
+                declared[key] = NetChange(file.path, ChangeKind.EDIT, items)
+            continue
+        if file.origin is not None:
+            targets[identify(file.origin)] = file.path
+        declared[key] = (
+            NetChange(file.path, ChangeKind.EDIT, items)
+            if replaces
+            else NetChange(file.path, ChangeKind.ADD, items, origin=file.origin)
+        )
     for key, file in gone.items():
         items = tuple(dict.fromkeys(file.items))
         declared[key] = NetChange(file.path, ChangeKind.DELETE, items, target=targets.get(key))
