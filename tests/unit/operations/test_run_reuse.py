@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
-from codeboost.errors import ApprovalNeededError, UsageError
+from codeboost.errors import ApprovalNeededError, StoreError, UsageError
 from codeboost.operations.evidence import collect_evidence
+from codeboost.operations.move_tasks import TaskMover
 from codeboost.operations.run_checks import run_checks
 from codeboost.operations.run_model import ResumeRequest, RunResult
+from codeboost.planr.model import Status
 from codeboost.sandbox.base import PullPolicy
 from codeboost.sandbox.fake import FakeExecutor, ScriptedRun
-from codeboost.store.runs import list_attempts, list_runs
+from codeboost.store.locks import hold_issue
+from codeboost.store.runs import list_attempts, list_pending_moves, list_runs
 from codeboost.verdict import Verdict
 
 FAILS = ScriptedRun(Verdict.FAILED, 1, stderr=b"it broke\n", reason="exit 1")
@@ -324,3 +327,58 @@ def test_a_runner_that_ran_nothing_is_said_so(site: Any, build: Any, printed: by
     result = site.run(FakeExecutor({("go", "test"): ScriptedRun(stdout=printed)}))
     assert result.exit_code == 0
     assert ("no tests ran" in result.attempts[0].warnings) is warned
+
+
+# Timing and files
+
+
+def test_results_are_listed_in_plan_order_whatever_comes_first(site: Any, build: Any) -> None:
+    site.adopt(build.make_plan(build.make_item("P1", "c 1", "c 2", "c 3"), build.make_item("P2", "c 4")))
+    listener = build.Recorder()
+    result = site.run(FakeExecutor({("c", "1"): ScriptedRun(seconds=2.0)}), listener, jobs=4)
+    ended = [(item, position) for what, item, position in listener.events if what == "passed"]
+    assert ended[-1] == ("P1", 1), "they did come in another order"
+    wanted = [("P1", 1), ("P1", 2), ("P1", 3), ("P2", 1)]
+    assert [(a.item, a.position) for a in result.attempts] == wanted
+    assert [(a.item, a.position) for a in list_attempts(site.store, result.id)] == wanted
+
+
+def test_one_run_an_issue_and_two_issues_side_by_side(site: Any) -> None:
+    repository = site.project.repository.id
+    with hold_issue(site.store, repository, 412):
+        with hold_issue(site.store, repository, 413):
+            pass
+        with (
+            pytest.raises(StoreError, match="another process"),
+            hold_issue(site.store, repository, 412),
+        ):
+            pass
+    with hold_issue(site.store, repository, 412):
+        pass
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_move_that_was_stored_and_not_written_is_written_once(site: Any, build: Any, edited: bool) -> None:
+    site.adopt(build.make_plan(build.make_item("P1", "true")))
+    mover = TaskMover.open(site.project, 412, "GH")
+    with site.store.transaction():
+        assert mover.plan_move("P1", Status.REVIEW, None) is not None
+    # Here the process was killed.
+    if edited:
+        site.task("P1").write_text(site.task("P1").read_text() + "\nA person's word.\n")
+    notes = TaskMover.open(site.project, 412, "GH").replay()
+    assert site.status("P1") == ("open" if edited else "review")
+    assert bool(notes) is edited
+    site.set_status("P1", "blocked")
+    assert TaskMover.open(site.project, 412, "GH").replay() == []
+    assert site.status("P1") == "blocked"
+
+
+def test_a_move_that_was_written_and_not_noted_is_no_edit(site: Any, build: Any) -> None:
+    site.adopt(build.make_plan(build.make_item("P1", "true")))
+    mover = TaskMover.open(site.project, 412, "GH")
+    with site.store.transaction():
+        mover.plan_move("P1", Status.REVIEW, None)
+    site.set_status("P1", "review")
+    assert TaskMover.open(site.project, 412, "GH").replay() == []
+    assert list_pending_moves(site.store, site.project.repository.id) == []
