@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -276,11 +276,9 @@ def _write_layer(plan: LayerPlan, top: bytes = b"") -> Iterator[bytes]:
     for folder in _iterate_folders(plan):
         yield make_header(top + folder, Kind.FOLDER, mode=0o755, owner=plan.owner)
     root = top + _ROOT + b"/"
-    entries = _list_entries(plan)
-    if entries and plan.repository is not None:
+    if plan.repository is not None:
         with plan.repository.read_blobs() as blobs:
-            for entry in entries:
-                yield from _write_entry(plan, blobs, entry, root)
+            yield from _write_entries(plan, blobs, _list_entries(plan), root)
     for file in plan.git_files:
         # One second after the files: an index as old as they are would be doubted entry by entry.
         mtime = MTIME + (file.name == b"index")
@@ -300,33 +298,47 @@ def _read_content(content: bytes | Path) -> Iterator[bytes]:
             yield piece
 
 
-def _write_entry(plan: LayerPlan, blobs: BlobReader, entry: TreeEntry, root: bytes) -> Iterator[bytes]:
-    name, owner = root + entry.path, plan.owner
-    if entry.is_gitlink:
-        yield make_header(name, Kind.FOLDER, mode=0o755, owner=owner)
-        return
-    if entry.is_symlink:
-        target = _read_whole(blobs, entry)
-        yield make_header(name, Kind.SYMLINK, mode=0o777, owner=owner, target=target)
-        return
-    mode = 0o755 if entry.mode & _EXECUTABLE else 0o644
-    size = entry.size or 0
-    yield make_header(name, Kind.FILE, mode=mode, owner=owner, size=size)
-    if size <= _READ_BYTES:
-        content = _read_whole(blobs, entry)
+def _write_entries(
+    plan: LayerPlan, blobs: BlobReader, entries: Iterable[TreeEntry], root: bytes
+) -> Iterator[bytes]:
+    """The entries in their order: small ones asked for together, large ones in pieces."""
+    together: list[TreeEntry] = []
+    for entry in entries:
+        if entry.is_gitlink:
+            yield make_header(root + entry.path, Kind.FOLDER, mode=0o755, owner=plan.owner)
+        elif (entry.size or 0) <= _READ_BYTES or entry.is_symlink:
+            together.append(entry)
+        else:
+            yield from _write_small(plan, blobs, together, root)
+            together = []
+            yield _make_file_header(plan, entry, root)
+            yield from blobs.stream(entry.oid)
+            yield bytes(pad(entry.size or 0))
+    yield from _write_small(plan, blobs, together, root)
+
+
+def _write_small(
+    plan: LayerPlan, blobs: BlobReader, entries: list[TreeEntry], root: bytes
+) -> Iterator[bytes]:
+    answers = blobs.read_many([entry.oid for entry in entries])
+    for entry, answer in zip(entries, answers, strict=True):
+        if answer is None or len(answer[1]) != entry.size:
+            raise GitError(f"the content of {show_paths([entry.path])} vanished from the repository")
+        content = answer[1]
+        if entry.is_symlink:
+            name = root + entry.path
+            yield make_header(name, Kind.SYMLINK, mode=0o777, owner=plan.owner, target=content)
+            continue
         if is_lfs_pointer(content):
             plan.lfs.append(entry.path)
+        yield _make_file_header(plan, entry, root)
         yield content
-    else:
-        yield from blobs.stream(entry.oid)
-    yield bytes(pad(size))
+        yield bytes(pad(len(content)))
 
 
-def _read_whole(blobs: BlobReader, entry: TreeEntry) -> bytes:
-    answer = blobs.read(entry.oid)
-    if answer is None or len(answer[1]) != entry.size:
-        raise GitError(f"the content of {show_paths([entry.path])} vanished from the repository")
-    return answer[1]
+def _make_file_header(plan: LayerPlan, entry: TreeEntry, root: bytes) -> bytes:
+    mode = 0o755 if entry.mode & _EXECUTABLE else 0o644
+    return make_header(root + entry.path, Kind.FILE, mode=mode, owner=plan.owner, size=entry.size or 0)
 
 
 def _archive_extras(repository: GitRepo, entries: list[TreeEntry], tree: SnapshotTree) -> bytes:
@@ -342,9 +354,7 @@ def _archive_extras(repository: GitRepo, entries: list[TreeEntry], tree: Snapsho
         if _is_whiteout(folder):
             output.write(make_header(folder, Kind.FOLDER, mode=0o755, owner=USER_ID))
     with repository.read_blobs() as blobs:
-        for entry in entries:
-            for piece in _write_entry(plan, blobs, entry, b""):
-                output.write(piece)
+        output.writelines(_write_entries(plan, blobs, entries, b""))
     output.write(END)
     return output.getvalue()
 

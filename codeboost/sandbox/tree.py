@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -139,26 +140,21 @@ def _new_hash(digits: int) -> hashlib._Hash:
 
 
 def _refuse_bad_names(entries: Sequence[TreeEntry], commit: str) -> None:
-    seen: set[bytes] = set()
-    folders: set[bytes] = set()
-    for entry in entries:
-        parts = entry.path.split(b"/")
-        for part in parts:
-            if part in (b"", b".", b".."):
-                raise InputError(
-                    f"commit {commit[:12]} has an entry that leads out of the tree: {_show(entry.path)}"
-                )
-            if is_git_name(part):
-                raise InputError(
-                    f"commit {commit[:12]} has an entry named like git's own folder: {_show(entry.path)}"
-                )
-        if entry.path in seen:
-            raise InputError(f"commit {commit[:12]} has two entries with one name: {_show(entry.path)}")
-        seen.add(entry.path)
-        folders.update(b"/".join(parts[:depth]) for depth in range(1, len(parts)))
-    both = seen & folders
-    if both:
-        raise InputError(f"commit {commit[:12]} has two entries with one name: {_show(min(both))}")
+    # Names repeat a lot in a large tree; each is looked at once.
+    names = {part for entry in entries for part in entry.path.split(b"/")}
+    for bad, words in (
+        ({b"", b".", b".."} & names, "an entry that leads out of the tree"),
+        ({name for name in names if is_git_name(name)}, "an entry named like git's own folder"),
+    ):
+        if bad:
+            path = next(entry.path for entry in entries if bad.intersection(entry.path.split(b"/")))
+            raise InputError(f"commit {commit[:12]} has {words}: {_show(path)}")
+    counts = Counter(entry.path for entry in entries)
+    twice = {path for path, count in counts.items() if count > 1} | counts.keys() & set(
+        _find_folders(entries, [])
+    )
+    if twice:
+        raise InputError(f"commit {commit[:12]} has two entries with one name: {_show(min(twice))}")
 
 
 def is_git_name(name: bytes) -> bool:
