@@ -229,6 +229,17 @@ def test_a_pass_from_pieces_is_found(site: Any, build: Any, verify: Any) -> None
     assert answers(verify(statement))["tests"] is Answer.WRONG
 
 
+def test_a_pass_in_an_image_that_nobody_reviewed_is_found(site: Any, build: Any, verify: Any) -> None:
+    (site.top / "codeboost.toml").unlink()
+    site.commit("No policy")
+    site.adopt(build.make_plan(build.make_item("P1", "true 1")))
+    assert site.run(image="other:1").exit_code == 0
+    statement = build_statement(make_report(site.project, 412), str(site.project.repository))
+    assert verify(statement).holds, "it says FAILED, which is true"
+    statement["predicate"]["result"] = "PASSED"
+    assert answers(verify(statement))["tests"] is Answer.WRONG
+
+
 def test_changed_output_is_found(statement: Any, verify: Any, site: Any) -> None:
     (output,) = (site.store.home / "output").glob("*/*.stdout")
     output.write_bytes(b"2 passed\n")
