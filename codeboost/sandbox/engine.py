@@ -71,7 +71,7 @@ def refuse_unsafe(info: Mapping[str, Any], record: EngineRecord) -> None:
     missing = [] if record.seccomp else ["seccomp"]
     missing += [
         words
-        for key, words in (("MemoryLimit", "a limit on memory"), ("PidsLimit", "a limit on processes"))
+        for key, words in (("MemoryLimit", "limit on memory"), ("PidsLimit", "limit on processes"))
         if info.get(key) is False
     ]
     if str(info.get("OSType") or "linux") != "linux":

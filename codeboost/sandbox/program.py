@@ -110,7 +110,7 @@ class _Looker:
         self._root = root
 
     def look(self, path: str, depth: int = 0) -> _Finding | None:
-        shown = cut(path)
+        shown = cut(path.replace("/./", "/"))
         file = self._files.find(path)
         if file is None:
             if self._files.exists(path):

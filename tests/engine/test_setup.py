@@ -74,10 +74,9 @@ def test_a_failing_command_shows_its_output_and_leaves_nothing(prepare: Any, cli
     assert "command 2 of [setup]" in outcome.message
     assert "exit status 3" in outcome.message
     assert outcome.output == b"on stdout\non stderr\n"
-    left = {image["Id"] for image in client.list_images("io.codeboost.kind=setup")} - before
-    assert [
-        tag for image in left for tag in client.inspect_image(image)["RepoTags"] if REPOSITORY in tag
-    ] == []
+    tags = [tag for image in client.list_images("io.codeboost.kind=setup") for tag in image["RepoTags"] or []]
+    # The step that passed has lost its name, and with it its place.
+    assert [tag for tag in tags if tag.startswith(f"{REPOSITORY}:") and tag[-2] == "-"] == []
 
 
 def test_a_program_that_is_missing_or_too_slow(prepare: Any) -> None:
