@@ -22,7 +22,7 @@ from typing import IO, NamedTuple
 from codeboost.errors import GitError, UsageError
 from codeboost.visible import cut
 
-__all__ = ["BlobReader", "GitRepo", "LogEntry", "Remote", "TreeChange", "TreeEntry", "parse_remote"]
+__all__ = ["BlobReader", "Branch", "GitRepo", "LogEntry", "Remote", "TreeChange", "TreeEntry", "parse_remote"]
 
 # Read once: these would let the caller's or the repository's settings into a plumbing command.
 _CONFIG = (
@@ -85,6 +85,13 @@ class TreeChange(NamedTuple):
     mode: int
     path: bytes
     old_path: bytes | None
+
+
+class Branch(NamedTuple):
+    """The full name of a branch, and the id of the commit that it points to."""
+
+    name: str
+    commit: str
 
 
 class Remote(NamedTuple):
@@ -387,22 +394,35 @@ class GitRepo:
     def is_ancestor(self, ancestor: str, descendant: str) -> bool:
         return self.try_run("merge-base", "--is-ancestor", ancestor, descendant) is not None
 
-    def find_default_branch(self) -> str | None:
+    def find_default_branch(self) -> Branch | None:
         """The branch that plans are measured from: the remote's default one, else the local one (design §4).
 
         Without a recorded ``origin/HEAD`` the usual names are tried; None when nothing fits.
         """
-        head = self.try_run("symbolic-ref", "--quiet", "refs/remotes/origin/HEAD")
-        names = [head.decode().strip()] if head else []
-        if self.read_config("remote.origin.url"):
-            names += ["refs/remotes/origin/main", "refs/remotes/origin/master"]
-        names += ["refs/heads/main", "refs/heads/master"]
-        for name in names:
-            if self.find_commit(name):
-                return name
+        usual = [
+            f"{place}/{name}"
+            for place in ("refs/remotes/origin", "refs/heads")
+            for name in ("main", "master")
+        ]
+        format_ = "--format=%(refname)%00%(symref)%00%(objectname)"
+        listed = self.run("for-each-ref", format_, "refs/remotes/origin/HEAD", *usual).decode(
+            "utf-8", "surrogateescape"
+        )
+        found = {
+            name: Branch(link or name, oid)
+            for name, link, oid in (row.split("\0") for row in listed.splitlines())
+        }
+        # Left behind by a remote that is gone, its branches say nothing.
+        has_remote = any(name.startswith("refs/remotes/") for name in found) and self.read_config(
+            "remote.origin.url"
+        )
+        for name in ("refs/remotes/origin/HEAD", *usual):
+            if name in found and (has_remote or name.startswith("refs/heads/")):
+                return found[name]
         current = self.try_run("symbolic-ref", "--quiet", "HEAD")
-        name = current.decode().strip() if current else ""
-        return name if name and self.find_commit(name) else None
+        name = current.decode("utf-8", "surrogateescape").strip() if current else ""
+        commit = self.find_commit(name)
+        return Branch(name, commit) if commit else None
 
     def is_shallow(self) -> bool:
         """Whether the repository is a clone that lacks its older commits."""
@@ -452,6 +472,14 @@ class GitRepo:
         """One value of the repository's own configuration; includes and other files have no say."""
         result = self.try_run("config", "--local", "--no-includes", "--get", name)
         return result.decode("utf-8", "replace").rstrip("\n") if result else None
+
+    def read_core_config(self) -> dict[str, str]:
+        """Everything below ``core.`` of the repository's own configuration: names in lower case, without ``core.``."""
+        result = self.try_run("config", "--local", "--no-includes", "--null", "--get-regexp", r"^core\.")
+        rows = (result or b"").decode("utf-8", "replace").split("\0")
+        pairs = (row.partition("\n") for row in rows if row)
+        # A name without a value means true.
+        return {name.removeprefix("core."): value if mark else "true" for name, mark, value in pairs}
 
     def read_identity(self) -> str | None:
         """``Name <mail>`` as the person set it up, for the record of who approved; None when unset."""

@@ -19,9 +19,9 @@ def choose_base(git: GitRepo, rev: str | None = None) -> str:
     branch = git.find_default_branch()
     if branch is None:
         raise UsageError("there is no default branch to measure from", hint="name the base with --base REV")
-    base = git.find_merge_base(head, git.resolve_commit(branch))
+    base = head if head == branch.commit else git.find_merge_base(head, branch.commit)
     if base is None:
         raise UsageError(
-            f"HEAD and {cut(branch)} have no commit in common", hint="name the base with --base REV"
+            f"HEAD and {cut(branch.name)} have no commit in common", hint="name the base with --base REV"
         )
     return base

@@ -16,11 +16,12 @@ from codeboost.gitrepo import TreeChange
 from codeboost.operations.check_approval import Gate, load_gate, load_reviewed_gate
 from codeboost.operations.evidence import find_plan_in_force
 from codeboost.operations.move_tasks import TaskMover
+from codeboost.operations.plan_context import find_identity
 from codeboost.operations.project import Project, require_plan
 from codeboost.operations.schedule import list_commands
 from codeboost.plan.model import ChangeKind, Plan
 from codeboost.plan.net_changes import NetChange, fold_changes
-from codeboost.plan.paths import find_path_key, make_identity
+from codeboost.plan.paths import make_identity
 from codeboost.policy import POLICY_FILE, read_policy
 from codeboost.store.plans import StoredPlan, is_ci_plan
 from codeboost.visible import cut
@@ -113,13 +114,7 @@ def find_scope_of(project: Project, stored: StoredPlan, commit: str) -> Scope:
 
 
 def _find_identity(project: Project) -> Callable[[str], str]:
-    git = project.git
-    key = find_path_key(
-        git.common_dir,
-        ignore_case=git.read_config("core.ignorecase"),
-        precompose=git.read_config("core.precomposeunicode"),
-    )
-    return make_identity(key) or str
+    return make_identity(find_identity(project.git)) or str
 
 
 def _describe_policy(plan: Plan, base: str) -> ScopeFinding:

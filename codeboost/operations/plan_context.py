@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from codeboost.command.grammar import Argv
-from codeboost.gitrepo import GitRepo, TreeEntry
-from codeboost.plan.model import BaseEntry, EntryKind, PlanContext
+from codeboost.errors import GitError
+from codeboost.gitrepo import GitRepo
+from codeboost.plan.model import BaseEntry, PathKey, PlanContext
 from codeboost.plan.paths import find_path_key
+from codeboost.plan.tree import make_base_entries
 
-__all__ = ["list_base_entries", "make_context"]
+__all__ = ["find_identity", "list_base_entries", "make_context"]
 
 
 def make_context(
@@ -27,31 +28,30 @@ def make_context(
         issue=issue,
         base_entries=list_base_entries(git, base),
         approved=approved,
-        path_key=find_path_key(
-            git.common_dir,
-            ignore_case=git.read_config("core.ignorecase"),
-            precompose=git.read_config("core.precomposeunicode"),
-        ),
+        path_key=find_identity(git),
         repository=repository,
         any_issue=any_issue,
+    )
+
+
+def find_identity(git: GitRepo) -> PathKey | None:
+    """When two paths are one file in this checkout: found by looking, and by what git was told (plan-rules.md §3)."""
+    core = git.read_core_config()
+    return find_path_key(
+        git.common_dir, ignore_case=core.get("ignorecase"), precompose=core.get("precomposeunicode")
     )
 
 
 def list_base_entries(git: GitRepo, commit: str) -> list[BaseEntry]:
     """The leaves of a commit's tree; the target of a symbolic link is the text that git stores for it."""
     entries = git.list_tree(commit)
+    targets: dict[str, bytes] = {}
     links = {entry.oid for entry in entries if entry.is_symlink}
-    targets: dict[str, str] = {}
     if links:
         with git.read_blobs() as reader:
             for oid in links:
                 found = reader.read(oid)
-                targets[oid] = os.fsdecode(found[1]) if found else ""
-    return [_make_entry(entry, targets) for entry in entries]
-
-
-def _make_entry(entry: TreeEntry, targets: dict[str, str]) -> BaseEntry:
-    path = os.fsdecode(entry.path)
-    if entry.is_symlink:
-        return BaseEntry(path, EntryKind.SYMLINK, targets[entry.oid])
-    return BaseEntry(path, EntryKind.GITLINK if entry.is_gitlink else EntryKind.FILE)
+                if found is None:
+                    raise GitError(f"object {oid} is missing from the repository")
+                targets[oid] = found[1]
+    return make_base_entries(entries, targets.__getitem__)
