@@ -25,6 +25,7 @@ from codeboost.parsing.fault import Fault, FaultError
 __all__ = [
     "Prepared",
     "Span",
+    "check_block_start",
     "check_comments",
     "check_directives",
     "check_indent",
@@ -213,6 +214,26 @@ def check_indent(text: str, start: int, end: int, indent: int, *, comments: bool
 
 
 _CONTINUATION = re.compile(r"(?:\r\n?|\n)( *)([^\r\n]*)")
+
+
+def check_block_start(text: str, start: int, indent: int) -> Fault | None:
+    """The first line of the block scalar at ``start``, if an empty line before it is indented more.
+
+    YAML 1.2.2 §8.1.1.1. libyaml takes the emptiness for the indentation, and a text that begins with # for a comment.
+    """
+    match = _BLOCK_START.match(text, start)
+    if match is None or len(match[2]) <= indent:
+        return None
+    if max(map(len, re.split(r"[\r\n]", match[1]))) <= len(match[2]):
+        return None
+    message = "the empty lines before this one are indented more than it; take their spaces away"
+    return Fault("syntax", match.end(), message)
+
+
+# Header without an indentation of its own, empty lines, the indentation of the first line that is not empty.
+_BLOCK_START = re.compile(
+    r"[|>][-+]?[ \t]*+(?:#[^\r\n]*+)?(?:\r\n?+|\n)((?: *+(?:\r\n?+|\n))*+)( *+)(?=[^\r\n])"
+)
 
 
 def check_comments(text: str, spans: Sequence[Span]) -> Fault | None:

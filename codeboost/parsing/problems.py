@@ -9,8 +9,9 @@ from yaml.error import MarkedYAMLError
 from codeboost.parsing.fault import TOO_DEEP, Fault
 from codeboost.visible import cut
 
-__all__ = ["SECOND_DOCUMENT", "explain_problem"]
+__all__ = ["LONE_DASH", "SECOND_DOCUMENT", "explain_problem"]
 
+LONE_DASH = "a lone - cannot stand in a flow collection; put it in quotes"
 SECOND_DOCUMENT = "a second document begins here; a plan is one document"
 
 _PROBLEMS = {

@@ -28,7 +28,7 @@ from codeboost.parsing.fault import MAX_DEPTH, TOO_DEEP, Fault, FaultError
 from codeboost.parsing.layout import Prepared, Span
 from codeboost.parsing.nodes import Branch, Place
 from codeboost.parsing.numbers import JSON_NUMBER, SMALL_INTEGER, NumberRangeError, read_number
-from codeboost.parsing.problems import SECOND_DOCUMENT, explain_problem
+from codeboost.parsing.problems import LONE_DASH, SECOND_DOCUMENT, explain_problem
 from codeboost.parsing.scalars import MAY_BE_TYPED, WORDS, is_foreign, is_typed, suggest_spelling
 from codeboost.visible import cut
 
@@ -163,12 +163,14 @@ class _Reader:
             return
         if not frame.is_map:
             if not style and text == "-" and frame.is_flow:
-                self._note("syntax", event, "a lone - cannot stand in a flow collection; put it in quotes")
+                self._note("syntax", event, LONE_DASH)
             frame.items.append(text if style else self._resolve(text, event))
         elif frame.key is None:
             self._add_key(frame, text, event)
             return
         else:
+            if not style and text == "-" and frame.is_flow:
+                self._note("syntax", event, LONE_DASH)
             frame.members[frame.key] = text if style else self._resolve(text, event)
             frame.key = None
         if self._keeps_places:
@@ -319,6 +321,9 @@ class _Reader:
             self._note("syntax", event, f"this must be indented by at least {frame.indent + 1} spaces")
         elif _GLUED_HEADER_COMMENT.match(self._prepared.text, start.index):
             self._note("syntax", event, "a comment needs a space before its #")
+        else:
+            indent = frame.indent if frame is not None else -1
+            self._keep(layout.check_block_start(self._prepared.text, start.index, indent))
 
     def _check_softened(self, event: _Event, *, is_block: bool) -> None:
         indent = self._top.indent if self._top else -1

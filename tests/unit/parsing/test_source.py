@@ -119,9 +119,29 @@ class TestYamlIsVersion12:
         else:
             assert set(find_reasons(text, "yaml")) == {"syntax"}
 
-    @pytest.mark.parametrize("text", ["a: 'b'#c", "[a,#c\nb]", "a: |#c\n  x\n", "[a]#c", "[-]", "[-, a]"])
+    @pytest.mark.parametrize(
+        "text", ["a: 'b'#c", "[a,#c\nb]", "a: |#c\n  x\n", "[a]#c", "[-]", "[-, a]", "{a: -}", "[a: -]"]
+    )
     def test_what_libyaml_lets_pass(self, text: str) -> None:
         assert find_reasons(text, "yaml") == ["syntax"]
+
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [
+            ("a: |\n     \n  # no comment\nb: 1\n", None),
+            ("a: >-\r\n\r\n    \r\n   #x\r\n", None),
+            ("- |+ # c\n    \n  x\n", None),
+            ("|\n \n#x\n", None),
+            ("a: |\n  \n  # text\nb: 1\n", {"a": "\n# text\n", "b": 1}),
+            ("a: |\n     \n# a comment\nb: 1\n", {"a": "", "b": 1}),
+            ("a: |2\n     \n  # text\n", {"a": "   \n# text\n"}),
+        ],
+    )
+    def test_no_line_is_lost_behind_empty_ones_that_are_indented_more(self, text: str, value: object) -> None:
+        if value is None:
+            assert set(find_reasons(text, "yaml")) == {"syntax"}
+        else:
+            assert parse_source(text.encode(), "yaml") == value
 
     @pytest.mark.parametrize(
         "text", ["a: b#c", "# x#y\na: 1", "a: 1 # x#y", "'a#b': \"c#d\" #e", "a: |\n  x#y"]
