@@ -79,8 +79,9 @@ def run_checks(
                     runner.fail_setup(failed_setup)
                 else:
                     runner.execute(environment)
-                with suppress(EngineError):
-                    executor.sweep_images(most=_SWEPT_AT_ONCE)
+                if not cancelled.is_set():
+                    with suppress(EngineError):
+                        executor.sweep_images(most=_SWEPT_AT_ONCE)
             finally:
                 executor.close()
         runner.settle_unstarted()

@@ -8,6 +8,7 @@ import pty
 import re
 import select
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -104,6 +105,17 @@ def split_screen(text: str) -> list[str]:
     return [_CODE.sub("", line) for line in re.split(r"\r?\n|\r", text)]
 
 
+def list_containers(checkout: Any) -> list[str]:
+    """Every container of this store, running or not."""
+    with sqlite3.connect(checkout.home / "store.db") as store:
+        [(store_id,)] = store.execute("SELECT id FROM store")
+    wanted = f"label=io.codeboost.store={store_id}"
+    done = subprocess.run(
+        ["docker", "ps", "-aq", "--filter", wanted], check=True, capture_output=True, text=True
+    )
+    return done.stdout.split()
+
+
 SLOW = "python3 -c 'import time; time.sleep(1.2)'"
 
 
@@ -171,25 +183,15 @@ def test_interrupt_at_the_keyboard_cleans_up_however_often(checkout: Any, open_t
     checkout.adopt({"id": "P1", "cmds": ["python3 -c 'import time; time.sleep(60)'"]})
     terminal = open_terminal("run", 412)
     terminal.read(until=lambda text: bool(re.search(r"P1\.1 +running +[1-9]", _CODE.sub("", text))))
+    assert list_containers(checkout), "there is something to remove"
     began = time.monotonic()
     terminal.press(b"\x03\x03\x03")
     terminal.read()
     assert terminal.process.returncode == 130
     assert time.monotonic() - began < 20
     assert "--resume goes on from here" in terminal.text
-    done = subprocess.run(["docker", "ps", "-q"], check=True, capture_output=True, text=True)
-    assert not [row for row in done.stdout.split() if row and _is_ours(checkout, row)]
+    assert list_containers(checkout) == []
     assert checkout.status("P1") == "open"
-
-
-def _is_ours(checkout: Any, container: str) -> bool:
-    done = subprocess.run(
-        ["docker", "inspect", "-f", "{{json .Config.Labels}}", container],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    return str(checkout.home) in done.stdout
 
 
 def test_raw_output_never_reaches_a_terminal(checkout: Any, open_terminal: Any) -> None:
