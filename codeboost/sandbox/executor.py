@@ -10,7 +10,8 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from codeboost.errors import EngineError
+from codeboost import __version__
+from codeboost.errors import EngineError, InfrastructureError
 from codeboost.gitrepo import GitRepo
 from codeboost.sandbox.base import (
     CommandSpec,
@@ -61,6 +62,7 @@ class DockerExecutor:
         self._programs: dict[tuple[str, ...], str | None] = {}
         self._files: dict[str, dict[str, FileHead | None]] = {}
         self._laid: dict[str, LaidTree] = {}
+        self._folders: dict[tuple[str, str], bool] = {}
         self._names = LiveNames()
 
     def describe(self) -> EngineRecord:
@@ -92,7 +94,7 @@ class DockerExecutor:
     def execute(self, spec: CommandSpec, cancelled: threading.Event) -> Outcome:
         try:
             run = self._plan(spec)
-        except EngineError as error:
+        except InfrastructureError as error:
             return Outcome(Verdict.INFRASTRUCTURE, str(error))
         if isinstance(run, str):
             return Outcome(Verdict.NOT_STARTED, run)
@@ -103,6 +105,7 @@ class DockerExecutor:
     def digest_spec(self, spec: CommandSpec) -> str:
         parts = {
             "argv": spec.argv,
+            "codeboost": __version__,
             "env": dict(spec.env),
             "format": FORMAT,
             "limits": asdict(spec.limits),
@@ -127,6 +130,12 @@ class DockerExecutor:
 
     # One command
 
+    def _is_folder(self, laid: LaidTree, workdir: str) -> bool:
+        key = (laid.commit, workdir)
+        if key not in self._folders:
+            self._folders[key] = laid.is_folder(workdir)
+        return self._folders[key]
+
     def _plan(self, spec: CommandSpec) -> Run | str:
         """What to run, or why it cannot start."""
         image = spec.snapshot.image_id
@@ -134,7 +143,7 @@ class DockerExecutor:
         if laid is None:
             raise EngineError("the snapshot was not taken on this engine, so what it holds is not known")
         workdir = spec.workdir.strip("/")
-        if workdir not in ("", ".") and workdir not in laid.folders:
+        if workdir not in ("", ".") and not self._is_folder(laid, workdir):
             return f"the work folder {cut(spec.workdir)} is no folder at this commit"
         inherited, architecture = self._read_image(image)
         environment = make_environment(inherited, spec.env)

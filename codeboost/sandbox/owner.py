@@ -35,6 +35,8 @@ class Label(StrEnum):
     KIND = _PREFIX + "kind"
     KEY = _PREFIX + "key"
     WARNINGS = _PREFIX + "warnings"
+    EXTRAS = _PREFIX + "extras"
+    """Set on a snapshot whose tree has names that no layer can hold."""
     BYTES = _PREFIX + "bytes"
     """How much room an image takes beyond its base."""
 

@@ -12,7 +12,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from codeboost.sandbox.lock import hold_lock
 from codeboost.sandbox.onecommit import GitFile, make_git_folder
 from codeboost.sandbox.owner import Label
 from codeboost.sandbox.profile import HOME, USER_ID, WORKSPACE
-from codeboost.sandbox.tree import SnapshotTree, is_lfs_pointer, read_tree, show_paths
+from codeboost.sandbox.tree import SnapshotTree, is_below, is_lfs_pointer, read_tree, show_paths
 from codeboost.visible import cut
 
 __all__ = [
@@ -62,10 +62,19 @@ class LayerPlan:
 
 @dataclass(frozen=True, slots=True)
 class LaidTree:
-    """What is known of a snapshot beyond its image: its folders, and a tar archive of what no layer can hold."""
+    """What a container of a snapshot needs beyond its image; ``extras`` is a tar of what no layer can hold."""
 
-    folders: frozenset[str]
-    extras: bytes
+    repository: GitRepo
+    commit: str
+    excluded: tuple[str, ...]
+    extras: bytes = b""
+
+    def is_folder(self, path: str) -> bool:
+        """Whether the snapshot has a folder at ``path``, relative to its root, and no link on the way."""
+        if is_below(path.encode("utf-8", "surrogateescape"), self.excluded):
+            return False
+        entry = self.repository.find_entry(self.commit, path)
+        return entry is not None and (entry.kind == "tree" or entry.is_gitlink)
 
 
 def take_snapshot(
@@ -81,21 +90,39 @@ def take_snapshot(
 
     Raises InputError for a tree that may not be laid out, EngineError and GitError for the environment.
     """
+    laid = LaidTree(repository, commit, excluded)
+    if not excluded:
+        # A tree that was laid out once was checked then: its id, read from the commit, says it all.
+        content = repository.find_tree(commit)
+        found = _find(client, _make_key(image_id, content, git=git))
+        if found is not None and not found.extras:
+            return _reuse(client, found, content), laid
     tree = read_tree(repository, commit, excluded=excluded)
     key = _make_key(image_id, tree.content, git=git)
     extras = [entry for entry in tree.entries if _is_whiteout(entry.path)]
-    folders = frozenset(path.decode("utf-8", "surrogateescape") for path in (*tree.folders, *tree.submodules))
-    laid = LaidTree(folders, _archive_extras(repository, extras, tree) if extras else b"")
-    found = _find(client, key)
-    if found is None:
-        with hold_lock(f"snapshot-{key}"):
-            # Another run may have built it while this one waited.
-            found = _find(client, key)
-            if found is None:
-                built = _build(client, repository, tree, image_id, key, git=git)
-                return Snapshot(built.id, key, tree.content, reused=False, warnings=built.warnings), laid
-    client.tag_image(found.id, REPOSITORY, key)
-    return Snapshot(found.id, key, tree.content, reused=True, warnings=found.warnings), laid
+    if extras:
+        laid = replace(laid, extras=_archive_extras(repository, extras, tree))
+    with hold_lock(f"snapshot-{key}"):
+        # Another run may have built it while this one waited.
+        found = _find(client, key)
+        if found is not None:
+            return _reuse(client, found, tree.content), laid
+        with ExitStack() as stack:
+            folders, files = stack.enter_context(make_git_folder(repository, tree)) if git else ([], [])
+            plan = LayerPlan(repository, tree, git_folders=tuple(folders), git_files=tuple(files))
+            labels: dict[str, str] = {
+                Label.KIND: "snapshot",
+                Label.KEY: key,
+                Label.EXTRAS: "1" if extras else "",
+            }
+            built, warnings = build_layered_image(client, plan, image_id, f"{REPOSITORY}:{key}", labels)
+        return Snapshot(built, key, tree.content, reused=False, warnings=warnings), laid
+
+
+def _reuse(client: EngineClient, found: _Image, content: str) -> Snapshot:
+    # The tag is set again for its time: that of the last use.
+    client.tag_image(found.id, REPOSITORY, found.key)
+    return Snapshot(found.id, found.key, content, reused=True, warnings=found.warnings)
 
 
 def make_bare_image(client: EngineClient, image_id: str) -> str:
@@ -113,7 +140,9 @@ def make_bare_image(client: EngineClient, image_id: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _Image:
     id: str
+    key: str
     warnings: tuple[str, ...]
+    extras: bool
 
 
 def _make_key(image_id: str, content: str, *, git: bool) -> str:
@@ -130,17 +159,7 @@ def _find(client: EngineClient, key: str) -> _Image | None:
         warnings = tuple(str(text) for text in json.loads(labels.get(Label.WARNINGS) or "[]"))
     except ValueError:
         warnings = ()
-    return _Image(str(found["Id"]), warnings)
-
-
-def _build(
-    client: EngineClient, repository: GitRepo, tree: SnapshotTree, image_id: str, key: str, *, git: bool
-) -> _Image:
-    with ExitStack() as stack:
-        folders, files = stack.enter_context(make_git_folder(repository, tree)) if git else ([], [])
-        plan = LayerPlan(repository, tree, git_folders=tuple(folders), git_files=tuple(files))
-        labels: dict[str, str] = {Label.KIND: "snapshot", Label.KEY: key}
-        return _Image(*build_layered_image(client, plan, image_id, f"{REPOSITORY}:{key}", labels))
+    return _Image(str(found["Id"]), key, warnings, bool(labels.get(Label.EXTRAS)))
 
 
 def build_layered_image(

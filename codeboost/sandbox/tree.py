@@ -22,6 +22,7 @@ __all__ = [
     "digest_inputs",
     "find_missing",
     "hash_tree",
+    "is_below",
     "is_git_name",
     "is_lfs_pointer",
     "read_tree",
@@ -81,9 +82,9 @@ def read_tree(
                 f"the tree of commit {commit[:12]} is not what its name says: the repository's object store is damaged",
                 hint="run `git fsck`, or clone the repository anew",
             )
-    entries = [entry for entry in listed if not _is_below(entry.path, excluded)]
+    entries = [entry for entry in listed if not is_below(entry.path, excluded)]
     if only is not None:
-        entries = [entry for entry in entries if _is_below(entry.path, only)]
+        entries = [entry for entry in entries if is_below(entry.path, only)]
     content = tree
     if len(entries) != len(listed):
         content, empty = hash_tree(entries, len(tree)), []
@@ -179,11 +180,12 @@ def digest_inputs(tree: SnapshotTree) -> str:
 def find_missing(tree: SnapshotTree, wanted: Iterable[str]) -> tuple[str, ...]:
     """Those of ``wanted`` (files or folders) of which the tree has nothing."""
     return tuple(
-        place for place in wanted if not any(_is_below(entry.path, (place,)) for entry in tree.entries)
+        place for place in wanted if not any(is_below(entry.path, (place,)) for entry in tree.entries)
     )
 
 
-def _is_below(path: bytes, places: Iterable[str]) -> bool:
+def is_below(path: bytes, places: Iterable[str]) -> bool:
+    """Whether ``path`` is one of ``places`` or lies in one; ``"."`` is the whole tree."""
     for place in places:
         wanted = place.encode("utf-8", "surrogateescape").strip(b"/")
         if wanted in (b"", b".") or path == wanted or path.startswith(wanted + b"/"):
