@@ -26,7 +26,9 @@ COMMITS = 50
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="leave out the 20,000 tasks")
     parser.add_argument("--runs", type=int, default=7, help="runs of each command; the median counts")
     arguments = parser.parse_args()
@@ -52,7 +54,10 @@ def main() -> int:
     }
     if not arguments.quick:
         for name in ("list", "check"):
-            limits[f"{name}, 20,000 tasks against 5,000"] = (medians[name, 20_000] / medians[name, 5_000], 4.6)
+            limits[f"{name}, 20,000 tasks against 5,000"] = (
+                medians[name, 20_000] / medians[name, 5_000],
+                4.6,
+            )
     print()
     for what, (value, limit) in limits.items():
         print(f"{what:<40}{value:>7.2f}  limit {limit}{'' if value <= limit else '  MISSED'}")
@@ -85,7 +90,8 @@ def write_task(root: Path, number: int, state: str, chance: random.Random) -> No
     text = (
         f"---\nid: T-{number}\ntitle: Do the thing with number {number}\nstatus: {state}\ntrack: t{number % 7}\n"
         f"depends: [{', '.join(depends)}]\nowner: S{number % 10}\nrefs: [owner/name#{number}]\n---\n"
-        + "What is to be done, in which files, and how we know that it is.\n" * 12
+        + "What is to be done, in which files, and how we know that it is.\n"
+        * 12
     )
     (root / f"tasks/T-{number}.md").write_text(text)
 

@@ -54,7 +54,11 @@ class Checkout:
         )
 
     def call(
-        self, *arguments: object, program: str = "codeboost", stdin: str = "", env: Mapping[str, str] | None = None
+        self,
+        *arguments: object,
+        program: str = "codeboost",
+        stdin: str = "",
+        env: Mapping[str, str] | None = None,
     ) -> Ended:
         """Run a command line to its end; two minutes are more than any may take."""
         process = self.start(*arguments, program=program, stdin=subprocess.PIPE, env=dict(env or {}))
@@ -67,7 +71,12 @@ class Checkout:
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(
-            ["git", *arguments], cwd=self.top, env=self.environment, check=True, capture_output=True, text=True
+            ["git", *arguments],
+            cwd=self.top,
+            env=self.environment,
+            check=True,
+            capture_output=True,
+            text=True,
         )
         return done.stdout.strip()
 
@@ -129,7 +138,11 @@ class Checkout:
     def status(self, item_id: str, issue: int = 412) -> str:
         """The status of an item's task, as its file says it."""
         text = (self.top / f".planr/tasks/GH{issue}-{item_id}.md").read_text()
-        return next(row for row in text.splitlines() if row.startswith("status:")).removeprefix("status:").strip()
+        return (
+            next(row for row in text.splitlines() if row.startswith("status:"))
+            .removeprefix("status:")
+            .strip()
+        )
 
 
 @pytest.fixture
