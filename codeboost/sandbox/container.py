@@ -31,6 +31,7 @@ _PATIENCE_S = 30.0
 _INODE_LIMIT = 1_000_000
 _SLOW_LOOK_S = 0.15
 _FILE_TOO_LARGE = 25
+_QUOTA_SLACK = 2 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ class _Attempt:
             used = int(self._client.inspect(container, size=True).get("SizeRw") or 0)
         except MissingError:
             return None
-        if used >= self._limits.disk_bytes:
+        if self._is_full(used):
             return self._say_disk(used)
         # Empty files have no size, but a look at very many files is slow: then they are counted.
         if time.monotonic() - begin > _SLOW_LOOK_S:
@@ -206,6 +207,11 @@ class _Attempt:
                 if self._client.count_changes(container, _INODE_LIMIT) > _INODE_LIMIT:
                     return f"it made more than {_INODE_LIMIT} files"
         return None
+
+    def _is_full(self, used: int) -> bool:
+        # A quota counts blocks: what fills it stays a little below.
+        quota = "StorageOpt" in self._run.config.get("HostConfig", {})
+        return used >= self._limits.disk_bytes - (_QUOTA_SLACK if quota else 0)
 
     def _say_disk(self, used: int) -> str:
         return f"it wrote {format_size(used)}; the disk limit is {format_size(self._limits.disk_bytes)}"
@@ -248,7 +254,7 @@ class _Attempt:
                 Verdict.OUT_OF_MEMORY,
                 f"something in it needed more than {format_size(limits.memory_bytes)} of memory",
             )
-        if used >= limits.disk_bytes:
+        if self._is_full(used):
             return Verdict.DISK_LIMIT, self._say_disk(used)
         if not self._output.complete:
             return Verdict.INFRASTRUCTURE, "the engine lost part of the output"

@@ -35,7 +35,7 @@ from codeboost.sandbox.container import (
     remove_container,
     run_container,
 )
-from codeboost.sandbox.image import find_image
+from codeboost.sandbox.image import HARD, find_image, has_quota
 from codeboost.sandbox.owner import make_labels
 from codeboost.sandbox.profile import WORKSPACE, ContainerSettings, make_config, make_environment
 from codeboost.sandbox.program import ContainerFiles, FileHead, check_program
@@ -69,7 +69,12 @@ class DockerExecutor:
         return self._record
 
     def find_image(self, reference: str, pull: PullPolicy, progress: Callable[[str], None]) -> ImageRecord:
-        return find_image(self._client, reference, pull, progress)
+        found = find_image(self._client, reference, pull, progress)
+        if self._record.disk != HARD and has_quota(self._client, found.id):
+            # Only known now: it takes an image to ask.
+            limitations = tuple(text for text in self._record.limitations if not text.startswith("disk:"))
+            self._record = replace(self._record, disk=HARD, limitations=limitations)
+        return found
 
     def prepare_setup(
         self,
@@ -160,6 +165,7 @@ class DockerExecutor:
             folder=folder,
             runtime=spec.runtime,
             tmp_inodes=self._record.name == "Docker Engine",
+            quota=self._record.disk == HARD,
         )
 
         def prepare(container: str) -> str | None:

@@ -8,9 +8,12 @@ from typing import Any
 from codeboost.errors import EngineError
 from codeboost.sandbox.base import ImageRecord, PullPolicy
 from codeboost.sandbox.client import EngineClient, RefusedError
+from codeboost.sandbox.container import make_name, remove_container
 from codeboost.visible import cut
 
-__all__ = ["find_image"]
+__all__ = ["HARD", "find_image", "has_quota"]
+
+HARD = "hard"
 
 
 def find_image(
@@ -35,6 +38,31 @@ def find_image(
     if found is None:
         raise EngineError(f"the image {shown} was pulled and is not here")
     return _read_record(reference, found)
+
+
+def has_quota(client: EngineClient, image_id: str) -> bool:
+    """Whether the engine bounds a container's writable layer by itself: overlay2 on xfs with project quotas.
+
+    Other drivers that know quotas count the image in, and would refuse a bound below its size.
+    """
+    info = client.read_info()
+    if info.get("Driver") != "overlay2" or ["Backing Filesystem", "xfs"] not in (
+        info.get("DriverStatus") or []
+    ):
+        return False
+    # Whether the quotas are switched on, no engine says: it refuses.
+    name = make_name()
+    try:
+        client.create(
+            name, {"Image": image_id, "Cmd": ["true"], "HostConfig": {"StorageOpt": {"size": "1073741824"}}}
+        )
+    except RefusedError:
+        return False
+    try:
+        asked = (client.inspect(name).get("HostConfig") or {}).get("StorageOpt")
+    finally:
+        remove_container(client, name)
+    return bool(asked)
 
 
 def _read_record(reference: str, found: Mapping[str, Any]) -> ImageRecord:

@@ -48,6 +48,8 @@ class ContainerSettings:
     network: bool = False
     tmp_inodes: bool = True
     """podman refuses a bound on the files of a tmpfs."""
+    quota: bool = False
+    """Whether the engine's storage can bound the writable layer by itself."""
     seccomp: tuple[str, ...] = field(default=())
 
 
@@ -111,6 +113,7 @@ def make_config(settings: ContainerSettings) -> dict[str, Any]:
                 {"Name": "fsize", "Soft": limits.disk_bytes, "Hard": limits.disk_bytes},
             ],
             "Tmpfs": {"/tmp": tmp + (f",nr_inodes={_TMP_INODES}" if settings.tmp_inodes else "")},  # noqa: S108
+            **({"StorageOpt": {"size": str(limits.disk_bytes)}} if settings.quota else {}),
             **({"Runtime": settings.runtime} if settings.runtime else {}),
         },
     }
