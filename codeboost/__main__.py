@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 __all__ = ["main"]
 
 
 def main() -> None:
+    from codeboost.cli.streams import fill_streams  # noqa: PLC0415
+
+    fill_streams()
     arguments = sys.argv[1:]
     if arguments == ["--version"]:
         # The one question that needs nothing else loaded.
         from codeboost import __version__  # noqa: PLC0415
 
-        sys.stdout.write(f"codeboost {__version__}\n")
-        return
+        with suppress(OSError):
+            sys.stdout.write(f"codeboost {__version__}\n")
+            sys.stdout.flush()
+            return
     from codeboost.cli.app import app  # noqa: PLC0415
     from codeboost.cli.console import run_app  # noqa: PLC0415
 

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from codeboost.cli.console import emit, note, say
-from codeboost.cli.options import BaseOption, IssueArgument, JsonFlag, RepoOption
+from codeboost.cli.options import MAX_NUMBER, BaseOption, IssueArgument, JsonFlag, RepoOption
 
 if TYPE_CHECKING:
     from codeboost.command.grammar import Argv
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["allow_app"]
 
-allow_app = typer.Typer(help="Approve commands, exactly as they will run.", no_args_is_help=True)
+allow_app = typer.Typer(help="Approve commands, exactly as they will run.")
 
 _AFTER_DASHES = "codeboost.argv"
 
@@ -185,7 +185,9 @@ def revoke(
     text: TextArgument = None,
     approval: Annotated[
         int | None,
-        typer.Option("--id", min=1, metavar="N", help="The approval store:N, instead of a command."),
+        typer.Option(
+            "--id", min=1, max=MAX_NUMBER, metavar="N", help="The approval store:N, instead of a command."
+        ),
     ] = None,
     reason: ReasonOption = "",
     repo: RepoOption = None,
@@ -289,14 +291,15 @@ def import_(
 ) -> int:
     """Show each approval of a document and take in those that a person agrees to, key by key."""
     from codeboost.cli.keys import is_person_present, open_keyboard  # noqa: PLC0415
-    from codeboost.errors import ApprovalNeededError, InputError  # noqa: PLC0415
+    from codeboost.errors import ApprovalNeededError, UsageError  # noqa: PLC0415
     from codeboost.operations.export_approvals import import_approvals, read_export  # noqa: PLC0415
     from codeboost.reporting.approvals import render_import  # noqa: PLC0415
+    from codeboost.visible import cut  # noqa: PLC0415
 
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{cut(str(file), 200)} cannot be read: {error.strerror}") from None
     with _open(repo) as project:
         entries = read_export(project, data)
         new = [entry for entry in entries if not entry.known]

@@ -23,7 +23,6 @@ __all__ = ["app"]
 
 app = typer.Typer(
     help="Check a plan for a GitHub issue, approve its exact commands, run each of them in a container.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["attest_app"]
 
-attest_app = typer.Typer(
-    help="Check attestations; `report --format attestation` makes them.", no_args_is_help=True
-)
+attest_app = typer.Typer(help="Check attestations; `report --format attestation` makes them.")
 
 
 @attest_app.callback()

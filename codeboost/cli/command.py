@@ -12,7 +12,7 @@ from codeboost.cli.options import JsonFlag
 
 __all__ = ["command_app"]
 
-command_app = typer.Typer(help="Try the command grammar.", no_args_is_help=True)
+command_app = typer.Typer(help="Try the command grammar.")
 
 
 @command_app.callback()
@@ -28,6 +28,7 @@ def parse(
     as_json: JsonFlag = False,
 ) -> int:
     """Print the argv that a command stands for, as a JSON list. A refused line of standard input prints null."""
+    text.encode()  # what is not UTF-8 is no command; the handler of every failure says so
     lines = [text] if text != "-" else _read_lines()
     parsed = [_parse(number, line, quiet=as_json) for number, line in enumerate(lines, 1)]
     exit_code = 1 if any(result["argv"] is None for result in parsed) else 0

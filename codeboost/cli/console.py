@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
 
-from codeboost.errors import CodeboostError, InputError
-from codeboost.visible import escape
+from codeboost.cli.streams import silence
+from codeboost.errors import CodeboostError, InfrastructureError, InputError, UsageError
+from codeboost.visible import cut, escape
 
 __all__ = [
     "emit",
+    "find_cause",
     "is_terminal",
     "note",
     "render_document",
@@ -29,6 +33,7 @@ __all__ = [
 INTERRUPTED = 130
 # A bug of ours exits differently from everything a user can cause (sysexits.h: EX_SOFTWARE).
 BUG = 70
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
 
 
 def say(text: str = "") -> None:
@@ -96,9 +101,13 @@ def run_app(app: typer.Typer, program: str, arguments: Sequence[str]) -> int:
         code = _invoke(app, program, arguments, as_json=as_json)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has seen enough. Point stdout elsewhere, or the interpreter complains while it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has seen enough.
+        silence(sys.stdout)
         return 0
+    except OSError as error:
+        silence(sys.stdout)
+        note(f"{program}: the answer cannot be written: {error.strerror}")
+        return InfrastructureError.exit_code
     return code
 
 
@@ -110,20 +119,22 @@ def _invoke(app: typer.Typer, program: str, arguments: Sequence[str], *, as_json
     except CodeboostError as error:
         return _report(error, program, _name_command(app, arguments), as_json=as_json)
     except typer.TyperException as error:
-        message = error.format_message()
         command = _name_command(app, arguments)
-        if as_json:
-            emit(command, None, exit_code=2, diagnostics=[_describe_failure("usage", message, None)])
-        help_of = f"{program} {command}".strip()
-        note(f"{program}: {escape(message)}\n  see `{help_of} --help`")
-        return 2
-    except typer.Abort:
+        hint = f"see `{f'{program} {command}'.strip()} --help`"
+        usage = UsageError(error.format_message(), hint=hint)
+        return _report(usage, program, command, as_json=as_json)
+    except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:
         raise
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last door: a person gets one line, a maintainer the log
+        command = _name_command(app, arguments)
+        cause = find_cause(error, arguments)
+        if cause is not None:
+            return _report(cause, program, command, as_json=as_json)
+        if as_json:
+            found = _describe_failure("bug", f"{type(error).__name__}: {error}", None)
+            emit(command, None, exit_code=BUG, diagnostics=[found])
         return report_bug(error, program, arguments)
     return code if isinstance(code, int) else 0
 
@@ -141,6 +152,20 @@ def _report(error: CodeboostError, program: str, command: str, *, as_json: bool)
     if error.hint:
         note(f"  {escape(error.hint)}")
     return error.exit_code
+
+
+def find_cause(error: Exception, arguments: Sequence[str]) -> CodeboostError | None:
+    """What the caller or the machine did, when ``error`` says that and not that we made a mistake."""
+    if isinstance(error, UnicodeEncodeError):
+        # A file may have a name that is not UTF-8; nothing else may.
+        odd = [argument for argument in arguments if any("\udc80" <= char <= "\udcff" for char in argument)]
+        return UsageError(f"{cut(odd[0])} is not UTF-8") if odd else None
+    if isinstance(error, FileNotFoundError) and not _has_folder():
+        return UsageError("the current folder is gone", hint="change into one that exists")
+    if isinstance(error, OSError) and error.errno in _FULL:
+        place = f" at {cut(str(error.filename), 200)}" if error.filename else ""
+        return InfrastructureError(f"the disk takes no more{place}: {error.strerror}")
+    return None
 
 
 def _describe_failure(kind: str, message: str, hint: str | None) -> dict[str, object]:
@@ -163,11 +188,25 @@ def report_bug(error: Exception, program: str, arguments: Sequence[str]) -> int:
     note(f"{program}: this is a bug in codeboost: {type(error).__name__}: {escape(str(error))[:300]}")
     try:
         where.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        where.write_text("\n".join(lines), "utf-8")
+        # The call may hold what nobody else should read.
+        with open(where, "w", encoding="utf-8", errors="backslashreplace", opener=_open_privately) as file:
+            file.write("\n".join(lines))
         note(f"  the details are in {where}; please report them")
     except OSError:
         note("  " + "\n  ".join("\n".join(lines).splitlines()))
     return BUG
+
+
+def _has_folder() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _open_privately(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _before_dashes(arguments: Sequence[str]) -> Sequence[str]:

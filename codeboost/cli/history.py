@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from codeboost.cli.console import emit, is_terminal, note, say, wants_color
-from codeboost.cli.options import IssueArgument, JsonFlag, RepoOption
+from codeboost.cli.options import MAX_DAYS, MAX_NUMBER, IssueArgument, JsonFlag, RepoOption
 
 if TYPE_CHECKING:
     from codeboost.operations.find_log import KeptOutput
@@ -22,7 +22,7 @@ __all__ = ["log", "prune", "runs"]
 def runs(
     issue: IssueArgument,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="At most so many, the newest.")
+        int, typer.Option("--limit", min=1, max=MAX_NUMBER, metavar="N", help="At most so many, the newest.")
     ] = 20,
     repo: RepoOption = None,
     as_json: JsonFlag = False,
@@ -137,14 +137,20 @@ def _write_raw(project: Project, attempts: list[Attempt], stream: str | None) ->
 
 def prune(
     days: Annotated[
-        int, typer.Option("--days", min=0, metavar="N", help="Output older than this goes.")
+        int, typer.Option("--days", min=0, max=MAX_DAYS, metavar="N", help="Output older than this goes.")
     ] = 30,
     size: Annotated[
         str, typer.Option("--size", metavar="SIZE", help="Beyond this the oldest output goes.")
     ] = "1GiB",
     run_days: Annotated[
         int,
-        typer.Option("--run-days", min=0, metavar="N", help="Runs of replaced revisions older than this go."),
+        typer.Option(
+            "--run-days",
+            min=0,
+            max=MAX_DAYS,
+            metavar="N",
+            help="Runs of replaced revisions older than this go.",
+        ),
     ] = 365,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
     as_json: JsonFlag = False,

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from codeboost.cli.console import emit, note, say
-from codeboost.cli.options import IssueArgument, JsonFlag
+from codeboost.cli.options import MAX_NUMBER, IssueArgument, JsonFlag
 
 if TYPE_CHECKING:
     from codeboost.operations.select_issue import IssueView
 
 __all__ = ["issue_app"]
 
-issue_app = typer.Typer(help="Select the issue to work on, and look at it.", no_args_is_help=True)
+issue_app = typer.Typer(help="Select the issue to work on, and look at it.")
 
 FetchFlag = Annotated[
     bool, typer.Option("--fetch", help="Ask GitHub for title, state and text; nothing else needs a network.")
@@ -39,7 +39,11 @@ def show(
     issue: Annotated[
         int | None,
         typer.Argument(
-            min=1, metavar="[ISSUE]", help="By default the one selected last.", show_default=False
+            min=1,
+            max=MAX_NUMBER,
+            metavar="[ISSUE]",
+            help="By default the one selected last.",
+            show_default=False,
         ),
     ] = None,
     fetch: FetchFlag = False,

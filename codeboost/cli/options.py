@@ -6,11 +6,29 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["BaseOption", "IssueArgument", "JsonFlag", "RepoOption"]
+from codeboost.errors import UsageError
+
+__all__ = [
+    "MAX_DAYS",
+    "MAX_NUMBER",
+    "BaseOption",
+    "IssueArgument",
+    "JsonFlag",
+    "RepoOption",
+    "refuse_two_formats",
+]
+
+# The largest integer of a plan (plan-rules.md §1); the store holds no larger ones either.
+MAX_NUMBER = 2**53 - 1
+# A century: every date that lies so far back is still a date.
+MAX_DAYS = 36_500
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 IssueArgument = Annotated[
-    int, typer.Argument(min=1, metavar="ISSUE", help="The number of the GitHub issue.", show_default=False)
+    int,
+    typer.Argument(
+        min=1, max=MAX_NUMBER, metavar="ISSUE", help="The number of the GitHub issue.", show_default=False
+    ),
 ]
 RepoOption = Annotated[
     str | None,
@@ -24,3 +42,9 @@ BaseOption = Annotated[
         help="The base commit; by default where HEAD left the default branch.",
     ),
 ]
+
+
+def refuse_two_formats(format_: str, *, as_json: bool) -> None:
+    """UsageError when ``--json`` goes with a ``--format`` that is neither the default nor JSON."""
+    if as_json and format_ not in ("text", "json"):
+        raise UsageError(f"--json and --format {format_} are two formats: give one of them")

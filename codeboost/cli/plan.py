@@ -10,14 +10,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from codeboost.cli.console import emit, note, say, wants_color
-from codeboost.cli.options import BaseOption, IssueArgument, JsonFlag, RepoOption
+from codeboost.cli.options import (
+    MAX_NUMBER,
+    BaseOption,
+    IssueArgument,
+    JsonFlag,
+    RepoOption,
+    refuse_two_formats,
+)
 
 if TYPE_CHECKING:
     from codeboost.diagnostics import Diagnostic
 
 __all__ = ["plan_app"]
 
-plan_app = typer.Typer(help="Import, check, show and approve plans.", no_args_is_help=True)
+plan_app = typer.Typer(help="Import, check, show and approve plans.")
 
 
 @plan_app.command("import")
@@ -26,7 +33,10 @@ def import_(
         str, typer.Argument(metavar="FILE", help="A plan in JSON or YAML; - reads standard input.")
     ],
     issue: Annotated[
-        int, typer.Option("--issue", min=1, metavar="N", help="The issue that the plan must be for.")
+        int,
+        typer.Option(
+            "--issue", min=1, max=MAX_NUMBER, metavar="N", help="The issue that the plan must be for."
+        ),
     ],
     repo: RepoOption = None,
     base: BaseOption = None,
@@ -96,7 +106,10 @@ def check(
         list[str], typer.Argument(metavar="FILE...", help="Plans in JSON or YAML; - is standard input.")
     ],
     issue: Annotated[
-        int | None, typer.Option("--issue", min=1, metavar="N", help="The issue that the plan must be for.")
+        int | None,
+        typer.Option(
+            "--issue", min=1, max=MAX_NUMBER, metavar="N", help="The issue that the plan must be for."
+        ),
     ] = None,
     base: BaseOption = None,
     no_tree: Annotated[
@@ -111,6 +124,7 @@ def check(
     from codeboost.operations.check_plan_files import check_plan_files  # noqa: PLC0415
     from codeboost.reporting.checks import describe_check, render_check  # noqa: PLC0415
 
+    refuse_two_formats(format_, as_json=as_json)
     results = check_plan_files(files, Path.cwd(), issue=issue, base=base, use_tree=not no_tree)
     exit_code = 1 if any(result.has_errors for result in results) else 0
     if as_json or format_ == "json":
@@ -126,7 +140,10 @@ def check(
 def show(
     issue: IssueArgument,
     revision: Annotated[
-        int | None, typer.Option("--revision", min=1, metavar="R", help="A revision; by default the newest.")
+        int | None,
+        typer.Option(
+            "--revision", min=1, max=MAX_NUMBER, metavar="R", help="A revision; by default the newest."
+        ),
     ] = None,
     format_: Annotated[
         str, typer.Option("--format", metavar="FORMAT", help="text, yaml, json or markdown.")
@@ -138,6 +155,7 @@ def show(
     from codeboost.reporting.plans import describe_plan, render_plan  # noqa: PLC0415
     from codeboost.store.database import Store  # noqa: PLC0415
 
+    refuse_two_formats(format_, as_json=as_json)
     with Store.open() as store:
         stored = require_plan(open_project(store, Path.cwd()), issue, revision)
     if as_json:
@@ -150,7 +168,8 @@ def show(
 @plan_app.command("list")
 def list_(
     issue: Annotated[
-        int | None, typer.Option("--issue", min=1, metavar="N", help="Only the revisions of this issue.")
+        int | None,
+        typer.Option("--issue", min=1, max=MAX_NUMBER, metavar="N", help="Only the revisions of this issue."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> int:
@@ -193,7 +212,9 @@ def approve(
         stored = require_plan(project, issue)
         how = "--yes"
         if not yes and stored.approval is None:
-            say(render_plan(stored, "text"))
+            # With --json stdout is the document; what a person looks at goes beside it.
+            show = note if as_json else say
+            show(render_plan(stored, "text"))
             if not is_person_present():
                 raise ApprovalNeededError(
                     f"revision {stored.revision} was not approved: nobody is at a terminal to ask",
@@ -201,7 +222,7 @@ def approve(
                 )
             how = "key"
             with open_keyboard() as keyboard:
-                say("Approving the plan fixes its revision, base commit and policy. It approves no command.")
+                show("Approving the plan fixes its revision, base commit and policy. It approves no command.")
                 if keyboard.ask("[a]pprove, or [q]uit?", "aq") != "a":
                     return 3
         approved, warnings = record_approval(project, stored, how)
@@ -218,10 +239,12 @@ def approve(
 def diff(
     issue: IssueArgument,
     before: Annotated[
-        int, typer.Argument(min=1, metavar="R1", help="The earlier revision.", show_default=False)
+        int,
+        typer.Argument(min=1, max=MAX_NUMBER, metavar="R1", help="The earlier revision.", show_default=False),
     ],
     after: Annotated[
-        int, typer.Argument(min=1, metavar="R2", help="The later revision.", show_default=False)
+        int,
+        typer.Argument(min=1, max=MAX_NUMBER, metavar="R2", help="The later revision.", show_default=False),
     ],
     as_json: JsonFlag = False,
 ) -> int:

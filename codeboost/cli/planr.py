@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from codeboost.cli.streams import fill_streams, silence
 from codeboost.errors import CodeboostError, InputError, UsageError
 from codeboost.visible import cut, escape
 
@@ -171,8 +171,6 @@ def index(
     as_json: JsonOption = False,
 ) -> Answer:
     """The old name of `check`."""
-    from dataclasses import replace
-
     answer = check(context, strict=strict, root=root, as_json=as_json)
     return replace(answer, remarks=["`planr index` is deprecated and writes nothing: use `planr check`"])
 
@@ -370,6 +368,7 @@ def main() -> None:
     """The console script."""
     # These processes live for a moment and make no rubbish to collect; looking for it costs a tenth of the time.
     gc.disable()
+    fill_streams()
     sys.exit(run(sys.argv[1:]))
 
 
@@ -377,8 +376,8 @@ def run(arguments: list[str]) -> int:
     """Run one command line, write its answer to stdout and stderr, and give its exit code."""
     as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
     answer = _invoke(arguments)
-    _write(answer, as_json=as_json)
-    return answer.exit_code
+    written = _write(answer, as_json=as_json)
+    return answer.exit_code if written else answer.exit_code or 1
 
 
 def _invoke(arguments: list[str]) -> Answer:
@@ -398,10 +397,19 @@ def _invoke(arguments: list[str]) -> Answer:
     except typer.Abort:
         return Answer(exit_code=130)
     except Exception as error:  # noqa: BLE001 - the last door: a person gets one line, a maintainer the log
-        from codeboost.cli.console import report_bug
-
-        return Answer(exit_code=report_bug(error, PROGRAM, arguments))
+        return _explain(error, arguments)
     return said if isinstance(said, Answer) else Answer(exit_code=said if isinstance(said, int) else 0)
+
+
+def _explain(error: Exception, arguments: Sequence[str]) -> Answer:
+    from codeboost.cli.console import find_cause, report_bug
+
+    cause = find_cause(error, arguments)
+    if cause is not None:
+        return _fail([escape(str(cause))], 2 if isinstance(cause, UsageError) else 1)
+    # People get its lines; whoever reads the document gets one all the same.
+    code = report_bug(error, PROGRAM, arguments)
+    return replace(_fail([f"{type(error).__name__}: {error}"], code), errors=())
 
 
 def _fail(errors: Sequence[str], exit_code: int, warnings: Sequence[str] = ()) -> Answer:
@@ -413,7 +421,8 @@ def _fail(errors: Sequence[str], exit_code: int, warnings: Sequence[str] = ()) -
     )
 
 
-def _write(answer: Answer, *, as_json: bool) -> None:
+def _write(answer: Answer, *, as_json: bool) -> bool:
+    """Whether stdout took what it was to get."""
     if as_json and answer.document is not None:
         text = _encode(answer.document)
         says_all = isinstance(answer.document, dict) and "warnings" in answer.document
@@ -424,20 +433,26 @@ def _write(answer: Answer, *, as_json: bool) -> None:
         lines = [label + error for error in answer.errors]
         lines += [f"warning: {warning}" for warning in answer.warnings]
     lines += answer.remarks
-    _put(sys.stdout, f"{text}\n" if text else "")
+    fault = _put(sys.stdout, f"{text}\n" if text else "")
+    if fault:
+        lines.append(f"the answer cannot be written: {fault}")
     _put(sys.stderr, "".join(f"{PROGRAM}: {line}\n" for line in lines))
+    return fault is None
 
 
-def _put(stream: Any, text: str) -> None:
-    """Write to a stream whose reader may have left: ``planr list | head`` is no failure."""
+def _put(stream: Any, text: str) -> str | None:
+    """Write to a stream, and say why it takes nothing. That its reader has left, as in ``planr list | head``, is no failure."""
     try:
         stream.flush()
         # Bytes: whatever the terminal's encoding is, we write UTF-8.
         stream.buffer.write(text.encode("utf-8", "backslashreplace"))
         stream.buffer.flush()
     except BrokenPipeError:
-        # Point the stream elsewhere, or the interpreter complains about it while it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        silence(stream)
+    except OSError as error:
+        silence(stream)
+        return str(error.strerror)
+    return None
 
 
 def _encode(document: object) -> str:

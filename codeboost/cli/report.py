@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from codeboost.cli.console import note, render_document, wants_color
-from codeboost.cli.options import IssueArgument, JsonFlag
+from codeboost.cli.options import IssueArgument, JsonFlag, refuse_two_formats
 
 if TYPE_CHECKING:
     from codeboost.operations.make_report import Report
@@ -44,9 +44,8 @@ def report(
     from codeboost.operations.project import open_project  # noqa: PLC0415
     from codeboost.store.database import Store  # noqa: PLC0415
 
+    refuse_two_formats(format_, as_json=as_json)
     if as_json:
-        if format_ not in ("text", "json"):
-            raise UsageError(f"--json and --format {format_} are two formats: give one of them")
         format_ = "json"
     if format_ not in _FORMATS:
         raise UsageError(f"there is no format {format_!r}", hint=f"there are {', '.join(_FORMATS)}")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from codeboost.cli.console import emit, is_terminal, note, say, wants_color
-from codeboost.cli.options import JsonFlag, RepoOption
+from codeboost.cli.options import MAX_NUMBER, JsonFlag, RepoOption
 
 if TYPE_CHECKING:
     from codeboost.operations.project import Project
@@ -33,6 +33,7 @@ def run(
         int | None,
         typer.Argument(
             min=1,
+            max=MAX_NUMBER,
             metavar="ISSUE",
             help="The number of the GitHub issue; with --ci the plan says it.",
             show_default=False,

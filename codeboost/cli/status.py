@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from codeboost.cli.console import emit, is_terminal, note, say
-from codeboost.cli.options import IssueArgument, JsonFlag, RepoOption
+from codeboost.cli.options import MAX_NUMBER, IssueArgument, JsonFlag, RepoOption
 
 __all__ = ["abandon", "allow_setup", "status", "verdict"]
 
@@ -45,7 +45,9 @@ def verdict(
     task: Annotated[str, typer.Argument(metavar="TASK", help="Like GH412-P1.", show_default=False)],
     position: Annotated[
         int,
-        typer.Argument(min=1, metavar="N", help="Which acceptance entry, as shown.", show_default=False),
+        typer.Argument(
+            min=1, max=MAX_NUMBER, metavar="N", help="Which acceptance entry, as shown.", show_default=False
+        ),
     ],
     answer: Annotated[str, typer.Argument(metavar="pass|fail", show_default=False)],
     text: Annotated[str, typer.Option("--note", metavar="TEXT", help="Why; kept and shown.")] = "",

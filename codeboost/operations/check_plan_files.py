@@ -39,6 +39,8 @@ def check_plan_files(
     Without ``issue`` a plan may be for any. Approvals of the store are not asked, those of the policy at the base are.
     UsageError when a file cannot be read, or ``base`` is named where there is no checkout.
     """
+    if paths.count("-") > 1:
+        raise UsageError("standard input is named twice, and can be read once")
     git = GitRepo.find(start) if use_tree else None
     if git is None and base is not None:
         raise UsageError("--base needs a checkout, and the check of its tree")

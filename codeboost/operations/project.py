@@ -79,7 +79,7 @@ def parse_slug(slug: str) -> Remote:
     if len(parts) == 2:
         parts.insert(0, DEFAULT_HOST)
     usable = len(parts) == 3 and all(
-        part and part.isprintable() and not set(part) & set(" \\:") for part in parts
+        part.strip(".") and part.isprintable() and not set(part) & set(" \\:") for part in parts
     )
     if not usable:
         raise UsageError(f"{cut(slug)!r} is no repository: write it like owner/name or host/owner/name")

@@ -10,7 +10,9 @@ from codeboost.visible import cut
 
 __all__ = ["TaskName", "parse_task_name", "require_task_name"]
 
-_TASK = re.compile(r"([A-Za-z][A-Za-z0-9_-]*?)([1-9][0-9]{0,8})-(P[1-9][0-9]*)(?:\.([1-9][0-9]*))?")
+_TASK = re.compile(
+    r"([A-Za-z](?:[A-Za-z0-9_-]*[A-Za-z_-])?)([1-9][0-9]{0,15})-(P[1-9][0-9]*)(?:\.([1-9][0-9]*))?"
+)
 
 
 class TaskName(NamedTuple):
