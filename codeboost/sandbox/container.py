@@ -16,7 +16,7 @@ from codeboost.errors import EngineError
 from codeboost.limits import Limits, format_duration, format_size
 from codeboost.sandbox.base import Outcome
 from codeboost.sandbox.client import ConflictError, EngineClient, MissingError
-from codeboost.sandbox.output import OutputKeeper, ran_no_tests
+from codeboost.sandbox.output import OutputKeeper
 from codeboost.sandbox.profile import find_differences
 from codeboost.verdict import Verdict
 from codeboost.visible import cut
@@ -271,7 +271,6 @@ class _Attempt:
         duration = end - self._begin if self._begin is not None else 0.0
         stdout = self._output.stdout.record() if ran else None
         stderr = self._output.stderr.record() if ran else None
-        empty = verdict is Verdict.PASSED and stdout and stderr and ran_no_tests(stdout, stderr)
         return Outcome(
             verdict=verdict,
             reason=cut(reason, 500),
@@ -282,7 +281,6 @@ class _Attempt:
             stdout=stdout,
             stderr=stderr,
             container_id=self._container,
-            warnings=("no tests ran",) if empty else (),
         )
 
     # Afterwards

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeboost.sandbox.base import StreamRecord
-from codeboost.sandbox.output import OutputKeeper, StreamKeeper, ran_no_tests
+from codeboost.sandbox.output import OutputKeeper, StreamKeeper
 
 
 class Pieces:
@@ -73,23 +72,3 @@ def test_a_frame_of_an_unknown_stream_is_no_output() -> None:
     with pytest.raises(ValueError, match="unknown stream"):
         keeper.drain(Pieces([frame(7, b"x")]))
     assert not keeper.complete
-
-
-@pytest.mark.parametrize(
-    ("text", "empty"),
-    [
-        (b"ok  \texample\t0.1s [no tests to run]\n", True),
-        (b"Ran 0 tests in 0.000s\n\nOK\n", True),
-        (b"no tests ran in 0.01s\n", True),
-        (b"running 0 tests\n\ntest result: ok. 0 passed\n", True),
-        (b"No tests found, exiting with code 0\n", True),
-        (b"", False),
-        (b"3 passed in 0.1s\n", False),
-        (b"Ran 12 tests in 0.1s\n", False),
-        (b"running 0 tests\n\nrunning 4 tests\ntest result: ok. 4 passed\n", False),
-        (b"compiled\n", False),
-    ],
-)
-def test_runners_that_ran_nothing_are_recognised(text: bytes, empty: bool) -> None:
-    record = StreamRecord(text, b"", len(text), "")
-    assert ran_no_tests(record, StreamRecord(b"", b"", 0, "")) is empty
