@@ -655,7 +655,8 @@ class ScratchRepo:
             (self.folder / "HEAD").write_text(head + "\n", encoding="utf-8")
         for source, name in ((index, "index"), (exclude, "info/exclude")):
             if source.is_file():
-                shutil.copyfile(source, self.folder / name)
+                # With its times: what changed in the second in which the index was written, git looks at again.
+                shutil.copy2(source, self.folder / name)
 
     def list_changes(self, top: Path, head: str | None) -> list[str]:
         """What differs in the work tree at ``top``."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -61,6 +64,32 @@ def test_filling_the_disk(lab: Any, place: Any) -> None:
     )
     outcome = lab.python(text, disk_bytes=24 << 20, timeout_s=30.0)
     assert outcome.verdict is Verdict.DISK_LIMIT
+
+
+def test_the_room_that_was_filled_comes_back(lab: Any) -> None:
+    least = before = shutil.disk_usage("/").free
+    ended = threading.Event()
+
+    def look() -> None:
+        nonlocal least
+        while not ended.wait(0.05):
+            least = min(least, shutil.disk_usage("/").free)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        text = "import time\nfor n in range(20): open(f'f{n}', 'wb').write(bytes(20 << 20)); time.sleep(0.05)\ntime.sleep(1)"
+        assert lab.python(text, disk_bytes=1 << 30).verdict is Verdict.PASSED
+    finally:
+        ended.set()
+        watcher.join()
+    filled = 400 << 20
+    # Others write meanwhile; what counts is that ours went, and came back to within 50 MB.
+    assert least < before - filled // 2
+    deadline = time.monotonic() + 60
+    while shutil.disk_usage("/").free < least + filled - (50 << 20):
+        assert time.monotonic() < deadline, "the room did not come back"
+        time.sleep(0.5)
 
 
 def test_filling_the_disk_with_one_file_and_going_on(lab: Any) -> None:
