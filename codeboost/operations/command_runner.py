@@ -187,19 +187,13 @@ class CommandRunner:
             [command] = ready
             spec = self._make_spec(command, environment)
             place = _Place(spec, environment.executor.digest_spec(spec))
-            self._begin_item(command)
-            earlier = self._find_earlier_pass(place)
-            if earlier is not None:
-                self._take_over(command, place, earlier)
+            if not self._begin(command):
+                self._settle(command, Outcome(Verdict.CANCELLED, "stopped before it started"))
+                return
+            if self._take_over(command, place):
                 continue
             self._listener.start(command)
             running[pool.submit(environment.executor.execute, spec, self._cancelled)] = command, place
-
-    def _find_earlier_pass(self, place: _Place) -> Attempt | None:
-        if self._ground.request.fresh:
-            return None
-        repository = self._ground.project.repository.id
-        return find_passed_attempt(self._store, repository, place.digest, self._run_id)
 
     def _make_spec(self, command: Command, environment: Environment) -> CommandSpec:
         assert environment.snapshot is not None  # noqa: S101 - nothing executes after a failed setup
@@ -226,13 +220,27 @@ class CommandRunner:
             limits = replace(limits, timeout_s=shorter)
         return limits
 
-    def _begin_item(self, command: Command) -> None:
+    def _begin(self, command: Command) -> bool:
+        """Move the item's task with its first command; False when something newer decides by now."""
         if command.item in self._started:
-            return
-        self._started.add(command.item)
+            return self._find_successor() is None
         with self._store.transaction():
+            if self._find_successor() is not None:
+                return False
             move = self._plan_move(command.item, Status.IN_PROGRESS)
+        self._started.add(command.item)
         self._write(move)
+        return True
+
+    def _find_successor(self) -> str | None:
+        ground = self._ground
+        return find_successor(
+            self._store,
+            ground.project.repository.id,
+            ground.request.issue,
+            ground.stored.id,
+            self._run_id,
+        )
 
     # What came of it
 
@@ -240,46 +248,57 @@ class CommandRunner:
         attempt_id = place.spec.attempt if place else secrets.token_hex(8)
         outcome, streams = self._keep_output(attempt_id, outcome)
         attempt = self._make_attempt(attempt_id, command, outcome, streams, place)
-        self._record(command, attempt, _cut_tail(outcome))
-
-    def _take_over(self, command: Command, place: _Place, earlier: Attempt) -> None:
-        """Let a pass of the very same specification count for this command; what it printed stays where it is."""
-        attempt = replace(
-            earlier,
-            id=place.spec.attempt,
-            run_id=self._run_id,
-            item=command.item,
-            position=command.position,
-            approval=self._decisions[command].entry,
-            reason=f"the very same passed in run {earlier.run_id}",
-            reused_from=earlier.id,
-            reused_run=earlier.run_id,
-        )
-        self._record(command, attempt, {})
-
-    def _record(self, command: Command, attempt: Attempt, tail: Tail) -> None:
-        """Store a result and the task's next status as one, then write the file, then tell whoever listens."""
-        move: TaskMove | None = None
-        ground = self._ground
         with self._store.transaction():
-            successor = find_successor(
-                self._store,
-                ground.project.repository.id,
-                ground.request.issue,
-                ground.stored.id,
-                self._run_id,
+            attempt, move = self._store_result(command, attempt)
+        self._finish(command, attempt, move, _cut_tail(outcome))
+
+    def _take_over(self, command: Command, place: _Place) -> bool:
+        """Let a pass of the very same specification count for this command; what it printed stays where it is."""
+        if self._ground.request.fresh:
+            return False
+        repository = self._ground.project.repository.id
+        # Found and used in one transaction: in between, `prune` could forget it.
+        with self._store.transaction():
+            earlier = find_passed_attempt(self._store, repository, place.digest, self._run_id)
+            if earlier is None:
+                return False
+            attempt, move = self._store_result(
+                command,
+                replace(
+                    earlier,
+                    id=place.spec.attempt,
+                    run_id=self._run_id,
+                    item=command.item,
+                    position=command.position,
+                    approval=self._decisions[command].entry,
+                    reason=f"the very same passed in run {earlier.run_id}",
+                    reused_from=earlier.id,
+                    reused_run=earlier.run_id,
+                ),
             )
-            if successor is not None:
-                # What came after it decides from now on (design §5.5).
-                self._cancelled.set()
-                attempt = replace(attempt, verdict=Verdict.CANCELLED, reason=successor)
-            add_attempt(self._store, attempt)
-            self._attempts[command] = attempt
-            self._schedule.record(command, attempt.verdict)
-            if successor is None and self._schedule.is_complete(command.item):
-                move = self._plan_end_of(command.item)
+        self._finish(command, attempt, move, {})
+        return True
+
+    def _store_result(self, command: Command, attempt: Attempt) -> tuple[Attempt, TaskMove | None]:
+        """A result and the task's next status, inside one transaction of the caller: what was stored is the answer."""
+        successor = self._find_successor()
+        if successor is not None:
+            # What came after it decides from now on (design §5.5).
+            self._cancelled.set()
+            attempt = replace(attempt, verdict=Verdict.CANCELLED, reason=successor)
+        add_attempt(self._store, attempt)
+        self._attempts[command] = attempt
+        self._schedule.record(command, attempt.verdict)
+        if not self._schedule.is_complete(command.item):
+            return attempt, None
+        if successor is not None:
+            return attempt, self.mover.plan_return(command.item, self._run_id)
+        return attempt, self._plan_end_of(command.item)
+
+    def _finish(self, command: Command, attempt: Attempt, move: TaskMove | None, tail: Tail) -> None:
+        """Write the file of a stored move, then tell whoever listens."""
         self._write(move)
-        if ground.request.fail_fast and attempt.verdict.exit_code not in (0, None, 3):
+        if self._ground.request.fail_fast and attempt.verdict.exit_code not in (0, None, 3):
             self._cancelled.set()
         self._listener.end(command, attempt, tail)
 

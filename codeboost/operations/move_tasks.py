@@ -11,7 +11,7 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codeboost.errors import CodeboostError, InputError
+from codeboost.errors import CodeboostError, InputError, StoreError
 from codeboost.operations.project import Project
 from codeboost.planr.changes import find_task_file, read_task_source, set_task
 from codeboost.planr.config import find_root, load_config
@@ -22,9 +22,11 @@ from codeboost.store.runs import (
     TaskMove,
     add_task_move,
     find_last_move,
+    is_pending,
     list_pending_moves,
     list_run_moves,
     settle_move,
+    supersede_unwritten_moves,
 )
 from codeboost.visible import cut
 
@@ -48,7 +50,8 @@ class TaskMover:
     prefix: str
     root: Path | None
     _before: dict[str, Status] = field(default_factory=dict)
-    _given: dict[str, Status] = field(default_factory=dict)
+    _given: dict[str, TaskMove] = field(default_factory=dict)
+    """The last move of this run, by item."""
 
     @classmethod
     def open(cls, project: Project, issue: int, prefix: str) -> TaskMover:
@@ -59,7 +62,7 @@ class TaskMover:
         for move in list_run_moves(self.project.store, run_id):
             item_id = move.task.rpartition("-")[2]
             self._before.setdefault(item_id, Status(move.from_status))
-            self._given[item_id] = Status(move.to_status)
+            self._given[item_id] = move
 
     def name_task(self, item_id: str) -> str:
         return name_task(self.prefix, self.issue, item_id)
@@ -87,31 +90,46 @@ class TaskMover:
         status = parse_status(source) if source is not None else None
         if self.root is None or source is None or status is None:
             return None
+        store, repository, root, digest = (
+            self.project.store,
+            self.project.repository.id,
+            str(self.root),
+            _digest(source),
+        )
+        if supersede_unwritten_moves(store, repository, root, task, digest):
+            # What was given last never reached the file, so nobody took it back either.
+            self._given.pop(item_id, None)
         self._before.setdefault(item_id, status)
         if status is to or not self._may_leave(item_id, task, status):
             return None
-        self._given[item_id] = to
-        return add_task_move(
-            self.project.store,
-            repository_id=self.project.repository.id,
+        move = add_task_move(
+            store,
+            repository_id=repository,
             run_id=run_id,
-            root=str(self.root),
+            root=root,
             task=task,
             from_status=status.value,
             to_status=to.value,
-            expected_sha256=_digest(source),
+            expected_sha256=digest,
         )
+        self._given[item_id] = move
+        return move
 
     def plan_return(self, item_id: str, run_id: int) -> TaskMove | None:
-        """Give an item's task the status back that it had before this run."""
-        before = self._before.get(item_id)
-        return self.plan_move(item_id, before, run_id) if before is not None else None
+        """Give an item's task the status back that it had before this run, if this run was the last to move it."""
+        before, given = self._before.get(item_id), self._given.get(item_id)
+        if before is None or given is None:
+            return None
+        last = find_last_move(self.project.store, self.project.repository.id, given.root, given.task)
+        if last is not None and last.id > given.id:
+            return None
+        return self.plan_move(item_id, before, run_id)
 
     def _may_leave(self, item_id: str, task: str, status: Status) -> bool:
         given = self._given.get(item_id)
         if given is not None:
             # Somebody who edited it while the run went on has the last word.
-            return status is given
+            return status == given.to_status
         if status in _PERSONS_WORDS:
             return False
         if status is Status.DECISION:
@@ -124,18 +142,23 @@ class TaskMover:
         root = Path(move.root)
         try:
             with lock_root(root) as writer:
+                if not is_pending(self.project.store, move):
+                    # Another process was here first, and what the file says since then is not ours to judge.
+                    return []
                 config, _ = load_config(root)
                 source = writer.read(find_task_file(config, move.task))
                 if source is None or _digest(source) != move.expected_sha256:
                     return self._supersede(move, source)
                 set_task(root, move.task, status=Status(move.to_status), writer=writer)
+                settle_move(self.project.store, move, "written")
         except InputError as error:
             settle_move(self.project.store, move, "superseded")
             return [f"{move.task} stays {move.from_status}: {error}"]
+        except StoreError:
+            raise
         except (CodeboostError, OSError) as error:
             # Still pending: the next command tries again.
             return [f"{move.task} could not be set to {move.to_status} yet: {cut(str(error), 200)}"]
-        settle_move(self.project.store, move, "written")
         return []
 
     def _supersede(self, move: TaskMove, source: bytes | None) -> list[str]:

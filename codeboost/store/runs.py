@@ -27,6 +27,7 @@ __all__ = [
     "find_run",
     "find_successor",
     "forget_runs",
+    "is_pending",
     "list_all_runs",
     "list_attempts",
     "list_decisive_attempts",
@@ -37,6 +38,7 @@ __all__ = [
     "list_runs",
     "reopen_run",
     "settle_move",
+    "supersede_unwritten_moves",
 ]
 
 
@@ -379,9 +381,32 @@ def add_task_move(
 
 
 def settle_move(store: Store, move: TaskMove, state: str) -> None:
-    """``written``, or ``superseded`` when the file had been changed by someone else."""
+    """``written``, or ``superseded`` when the file had been changed by someone else; what is settled stays so."""
     with store.transaction() as connection:
-        connection.execute("UPDATE task_move SET state = ? WHERE id = ?", (state, move.id))
+        connection.execute(
+            "UPDATE task_move SET state = ? WHERE id = ? AND state = 'pending'", (state, move.id)
+        )
+
+
+def is_pending(store: Store, move: TaskMove) -> bool:
+    """Whether nobody has settled this move since it was read."""
+    row = store.connection.execute("SELECT state FROM task_move WHERE id = ?", (move.id,)).fetchone()
+    return row is not None and row["state"] == "pending"
+
+
+def supersede_unwritten_moves(
+    store: Store, repository_id: int, root: str, task: str, expected_sha256: str
+) -> bool:
+    """Give up moves that still wait for this very file, because a newer one takes their place; whether there were any.
+
+    Call it inside the transaction that adds the newer one.
+    """
+    cursor = store.connection.execute(
+        "UPDATE task_move SET state = 'superseded' WHERE repository_id = ? AND root = ? AND task = ?"
+        " AND state = 'pending' AND expected_sha256 = ?",
+        (repository_id, root, task, expected_sha256),
+    )
+    return cursor.rowcount > 0
 
 
 def list_pending_moves(store: Store, repository_id: int) -> list[TaskMove]:
