@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 from codeboost.limits import format_size
 from codeboost.store.database import Store
+from codeboost.store.locks import is_issue_held
 from codeboost.store.output import list_output, remove_output
 from codeboost.store.runs import RunRecord, forget_runs, list_all_runs, list_forgettable_runs
 
 __all__ = ["PruneResult", "Pruned", "prune"]
 
-# A run without an end may still go on, or be taken up again.
+# A run without an end may be taken up again; after so many days only one that goes on just now is spared.
 _UNFINISHED_DAYS = 2
 
 
@@ -46,7 +47,7 @@ def prune(
     pruned = []
     for number in sorted(sizes):
         run = runs.get(number)
-        if run is not None and _may_go_on(run, now):
+        if run is not None and _may_go_on(store, run, now):
             continue
         if run is None:
             reason = "its run is forgotten"
@@ -61,9 +62,8 @@ def prune(
         if not dry_run:
             remove_output(store, number)
     limit = (now - timedelta(days=run_days)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    old = list_forgettable_runs(store, limit)
-    if old and not dry_run:
-        forget_runs(store, old)
+    old = list_forgettable_runs(store, limit) if dry_run else forget_runs(store, limit)
+    if not dry_run:
         for number in old:
             remove_output(store, number)
     return PruneResult(tuple(pruned), tuple(old), total)
@@ -73,5 +73,8 @@ def _age(run: RunRecord, now: datetime) -> timedelta:
     return now - datetime.fromisoformat(run.ended_at or run.started_at)
 
 
-def _may_go_on(run: RunRecord, now: datetime) -> bool:
-    return run.ended_at is None and _age(run, now) < timedelta(days=_UNFINISHED_DAYS)
+def _may_go_on(store: Store, run: RunRecord, now: datetime) -> bool:
+    return run.ended_at is None and (
+        _age(run, now) < timedelta(days=_UNFINISHED_DAYS)
+        or is_issue_held(store, run.repository_id, run.issue)
+    )

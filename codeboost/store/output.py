@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from codeboost.errors import StoreError
@@ -60,10 +61,12 @@ def read_output(
     """The first and the last bytes that were kept; what lies between was counted and dropped. None when pruned."""
     if not kept.kept:
         return b"", b""
-    path = find_output(store, run_id, attempt_id, stream)
-    if path is None:
+    try:
+        data = _path(store, run_id, attempt_id, stream).read_bytes()
+    except FileNotFoundError:
         return None
-    data = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"the output of attempt {attempt_id} cannot be read: {error.strerror}") from error
     return data[: kept.head], data[kept.head :]
 
 
@@ -82,8 +85,18 @@ def list_output(store: Store) -> dict[int, int]:
     for folder in (store.home / "output").glob("run-*"):
         number = folder.name.removeprefix("run-")
         if number.isdecimal():
-            sizes[int(number)] = sum(path.stat().st_size for path in folder.iterdir())
+            sizes[int(number)] = _measure(folder)
     return sizes
+
+
+def _measure(folder: Path) -> int:
+    """The bytes in a folder from which another process may remove files at any moment."""
+    size = 0
+    with suppress(FileNotFoundError):
+        for path in folder.iterdir():
+            with suppress(FileNotFoundError):
+                size += path.stat().st_size
+    return size
 
 
 def _path(store: Store, run_id: int, attempt_id: str, stream: str) -> Path:

@@ -251,13 +251,16 @@ def list_forgettable_runs(store: Store, before: str) -> list[int]:
     return [row["id"] for row in rows]
 
 
-def forget_runs(store: Store, run_ids: Sequence[int]) -> None:
-    """Remove runs and their attempts; what they did to tasks stays known."""
-    rows = [(run_id,) for run_id in run_ids]
+def forget_runs(store: Store, before: str) -> list[int]:
+    """Remove those runs and their attempts; what they did to tasks stays known. The answer is their numbers."""
     with store.transaction() as connection:
+        # Looked for in here: a run that goes on could make one of them its ground meanwhile.
+        run_ids = list_forgettable_runs(store, before)
+        rows = [(run_id,) for run_id in run_ids]
         connection.executemany("UPDATE task_move SET run_id = NULL WHERE run_id = ?", rows)
         connection.executemany("DELETE FROM attempt WHERE run_id = ?", rows)
         connection.executemany("DELETE FROM run WHERE id = ?", rows)
+    return run_ids
 
 
 # Attempts
