@@ -91,6 +91,9 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+        if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.IntegrityError):
+            # Reads happen everywhere; what they stumble over is the store's fault and nobody's bug.
+            raise _unusable(self.home / "store.db", error) from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -99,12 +102,12 @@ class Store:
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self.connection
+                self.connection.execute("COMMIT")
             except BaseException:
                 # SQLite has rolled back by itself when the disk was full.
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
-            self.connection.execute("COMMIT")
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -125,7 +128,11 @@ def _explain(path: Path) -> Iterator[None]:
         # A rule of the schema said no: whoever asked knows what that means.
         raise
     except sqlite3.Error as error:
-        raise StoreError(f"the store at {cut(str(path), 200)} cannot be used: {error}") from error
+        raise _unusable(path, error) from error
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> StoreError:
+    return StoreError(f"the store at {cut(str(path), 200)} cannot be used: {error}")
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
@@ -151,10 +158,11 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
                 "INSERT INTO store (id, created_at) VALUES (?, ?)", (secrets.token_hex(8), utc_now())
             )
         connection.execute(f"PRAGMA user_version = {newest}")
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
 def _read_version(connection: sqlite3.Connection) -> int:

@@ -131,3 +131,20 @@ def test_kill_9_leaves_whole_transactions(tmp_path: Path) -> None:
         ]
         assert halves[0] == halves[1]
         assert halves[0]
+
+
+def test_damage_that_shows_while_reading_is_an_error_that_names_the_store(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=str(tmp_path / "store.db")), Store.open(tmp_path) as store:
+        store.connection.execute("SELECT nothing FROM nowhere")
+
+
+def test_a_commit_that_fails_leaves_no_transaction_open(tmp_path: Path) -> None:
+    """A deferred foreign key is looked at last, as a full disk may be."""
+    with Store.open(tmp_path) as store:
+        with pytest.raises(sqlite3.IntegrityError), store.transaction() as connection:
+            connection.execute("PRAGMA defer_foreign_keys = ON")
+            connection.execute(
+                "INSERT INTO issue (repository_id, number, selected_at) VALUES (99, 1, 'never')"
+            )
+        assert not store.connection.in_transaction
+        find_repository(store, "h", "o", "after")
