@@ -7,7 +7,6 @@ that called, in the order in which results come; the order in which they are lis
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 import threading
 from collections.abc import Mapping
@@ -23,8 +22,9 @@ from codeboost.operations.run_model import Environment, Ground, RunListener, Tai
 from codeboost.operations.schedule import Command, Schedule
 from codeboost.planr.model import Status
 from codeboost.sandbox.base import CommandSpec, Outcome, SetupOutcome, StreamRecord
+from codeboost.store.approval_log import digest_argv
 from codeboost.store.database import utc_now
-from codeboost.store.output import keep_output
+from codeboost.store.output import keep_output, take_tail
 from codeboost.store.runs import (
     Attempt,
     KeptStream,
@@ -38,7 +38,6 @@ from codeboost.verdict import Verdict
 __all__ = ["CommandRunner"]
 
 TICK_S = 0.25
-TAIL_BYTES = 16 << 10
 
 
 class _Place(NamedTuple):
@@ -254,7 +253,8 @@ class CommandRunner:
 
     def _take_over(self, command: Command, place: _Place) -> bool:
         """Let a pass of the very same specification count for this command; what it printed stays where it is."""
-        if self._ground.request.fresh:
+        if self._ground.request.fresh or self._ground.request.ci_plan is not None:
+            # With --ci the base commit alone is trusted: a store may come out of a cache that others can write.
             return False
         repository = self._ground.project.repository.id
         # Found and used in one transaction: in between, `prune` could forget it.
@@ -365,7 +365,7 @@ class CommandRunner:
             item=command.item,
             position=command.position,
             argv=command.argv,
-            argv_sha256=_digest(json.dumps(command.argv, ensure_ascii=False).encode()),
+            argv_sha256=digest_argv(command.argv),
             approval=self._decisions[command].entry,
             verdict=outcome.verdict,
             reason=outcome.reason,
@@ -396,9 +396,7 @@ def _look_closer(outcome: Outcome) -> Outcome:
 def _cut_tail(outcome: Outcome) -> Tail:
     streams = {"stdout": outcome.stdout, "stderr": outcome.stderr}
     return {
-        name: (record.head + record.tail)[-TAIL_BYTES:] if not record.tail else record.tail[-TAIL_BYTES:]
-        for name, record in streams.items()
-        if record is not None
+        name: take_tail(record.head, record.tail) for name, record in streams.items() if record is not None
     }
 
 

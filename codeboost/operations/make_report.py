@@ -12,14 +12,13 @@ from codeboost.operations.move_tasks import name_task
 from codeboost.operations.project import Project
 from codeboost.operations.run_model import Tail
 from codeboost.policy import Policy, read_policy
-from codeboost.store.output import read_output
+from codeboost.store.output import read_output, take_tail
 from codeboost.store.plans import StoredPlan
 from codeboost.store.runs import Attempt, list_runs
 from codeboost.verdict import Verdict
 
 __all__ = ["NOT_RUN", "Report", "Result", "has_whole_run", "make_report", "name_verdict", "say_why"]
 
-TAIL_BYTES = 16 << 10
 NOT_RUN = "not-run"
 
 
@@ -137,6 +136,5 @@ def _read_tail(project: Project, attempt: Attempt) -> Tail:
     for name, kept in (("stdout", attempt.stdout), ("stderr", attempt.stderr)):
         output = read_output(project.store, attempt.run_id, attempt.id, name, kept) if kept else None
         if output is not None and any(output):
-            head, rest = output
-            tail[name] = (rest or head)[-TAIL_BYTES:]
+            tail[name] = take_tail(*output)
     return tail

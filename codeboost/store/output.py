@@ -14,15 +14,19 @@ from codeboost.visible import cut
 
 __all__ = [
     "STREAMS",
+    "TAIL_BYTES",
     "find_output",
     "keep_output",
     "list_output",
     "read_output",
     "remove_attempt_output",
     "remove_output",
+    "take_tail",
 ]
 
 STREAMS = ("stdout", "stderr")
+# Of each stream: enough for the last lines that a person wants to see of a failure.
+TAIL_BYTES = 16 << 10
 
 
 def keep_output(store: Store, run_id: int, attempt_id: str, stream: str, kept: tuple[bytes, bytes]) -> None:
@@ -68,6 +72,14 @@ def read_output(
     except OSError as error:
         raise StoreError(f"the output of attempt {attempt_id} cannot be read: {error.strerror}") from error
     return data[: kept.head], data[kept.head :]
+
+
+def take_tail(head: bytes, tail: bytes) -> bytes:
+    """The last ``TAIL_BYTES`` of a stream, by its first and last kept bytes.
+
+    What was dropped lies between them, and nothing was dropped while ``tail`` is shorter than that.
+    """
+    return (head[-TAIL_BYTES:] + tail)[-TAIL_BYTES:]
 
 
 def remove_output(store: Store, run_id: int) -> None:

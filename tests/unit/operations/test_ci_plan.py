@@ -92,6 +92,15 @@ def test_the_evidence_is_of_the_base_s_word_and_no_person_s(
     assert again.id == stored.id, "the same plan on the same base is the same revision"
 
 
+def test_no_pass_of_the_store_counts(site: Any, build: Any, store: Store, base: str, run: Any) -> None:
+    """A store that a workflow keeps in a cache may be written by whoever can fill that cache."""
+    project, stored = take(site, store, build.make_plan(build.make_item("P1", "true 1")), base)
+    assert run(project, stored, FakeExecutor()).exit_code == 0
+    again = FakeExecutor()
+    assert run(project, stored, again).exit_code == 0
+    assert len(again.executed) == 1
+
+
 def test_a_person_s_store_is_left_alone(site: Any, build: Any, base: str) -> None:
     site.adopt(build.make_plan(build.make_item("P1", "true 1")))
     with pytest.raises(UsageError, match="store"):

@@ -10,6 +10,7 @@ import pytest
 from codeboost.errors import ApprovalNeededError, EngineError, UsageError
 from codeboost.sandbox.base import SetupOutcome
 from codeboost.sandbox.fake import FakeExecutor, ScriptedRun
+from codeboost.store.approval_log import digest_argv
 from codeboost.store.runs import list_attempts, list_runs
 from codeboost.verdict import Verdict
 
@@ -202,6 +203,7 @@ def test_the_results_are_stored_as_they_come(site: Any, build: Any) -> None:
     first, second = list_attempts(site.store, 1)
     assert (first.argv, second.argv) == (("b",), ("a",))
     assert first.approval == "store:1"
+    assert first.argv_sha256 == digest_argv(("b",)), "the name that the approval has too"
     assert first.stdout is not None
     assert (first.stdout.total, first.stdout.kept) == (6, 6)
     assert (site.store.home / "output/run-1" / f"{first.id}.stdout").read_bytes() == b"hello\n"
