@@ -55,10 +55,9 @@ def load_config(root: Path) -> tuple[Config, list[Finding]]:
         loaded = json.loads(data.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         return Config(), [Finding("config", f"is no valid JSON: {error.msg}", CONFIG_NAME, error.lineno)]
-    except (UnicodeDecodeError, RecursionError):
-        return Config(), [
-            Finding("config", "is no valid JSON: it is not UTF-8, or nests too deep", CONFIG_NAME)
-        ]
+    except (ValueError, RecursionError):
+        message = "is no valid JSON: it is not UTF-8, nests too deep, or has a number of thousands of digits"
+        return Config(), [Finding("config", message, CONFIG_NAME)]
     if not isinstance(loaded, dict):
         return Config(), [Finding("config", "must be a JSON object, such as {}", CONFIG_NAME)]
     return _read_keys(loaded, root)
@@ -79,7 +78,7 @@ def _read_keys(loaded: dict[str, object], root: Path) -> tuple[Config, list[Find
         if complaint:
             errors.append(Finding("config-dir", f"{key} {complaint}", CONFIG_NAME))
     suffix = loaded.get("goalSuffix", defaults.goal_suffix)
-    if not isinstance(suffix, str) or not suffix or "/" in suffix or "\0" in suffix:
+    if not isinstance(suffix, str) or "/" in suffix or not _is_nameable(suffix):
         errors.append(
             Finding("config", 'goalSuffix must be the end of a file name, such as "-goal.md"', CONFIG_NAME)
         )
@@ -91,7 +90,7 @@ def _read_keys(loaded: dict[str, object], root: Path) -> tuple[Config, list[Find
 
 def _read_path(value: object, root: Path) -> tuple[str, str | None]:
     """The normal form of a configured path, and what is wrong with it."""
-    if not isinstance(value, str) or not value or "\0" in value:
+    if not isinstance(value, str) or not _is_nameable(value):
         return "", 'must be a path in double quotes, such as "tasks"'
     path = os.path.normpath(value)
     if PurePosixPath(path).is_absolute():
@@ -99,3 +98,8 @@ def _read_path(value: object, root: Path) -> tuple[str, str | None]:
     if path == "." or path.startswith("../") or path == ".." or not is_inside(root / path, root):
         return "", f"{name_word(value)} must lead to a place below the planning root"
     return path, None
+
+
+def _is_nameable(text: str) -> bool:
+    """Whether a file may have this name: JSON can spell texts that no file system takes."""
+    return bool(text) and "\0" not in text and not any("\ud800" <= char <= "\udfff" for char in text)

@@ -120,7 +120,7 @@ def _read_folder(root: Path, folder: str, suffix: str) -> Iterator[_Source]:
                 and len(entry.name) > len(suffix)
                 and entry.name[0] != "."
                 and entry.name != "README.md"
-                and not entry.is_dir()
+                and not _is_folder(entry)
             ]
     except FileNotFoundError:
         return
@@ -133,6 +133,14 @@ def _read_folder(root: Path, folder: str, suffix: str) -> Iterator[_Source]:
         data, complaint = _read_file(f"{place}/{name}", root, is_link=is_link)
         fault = Finding("unreadable", complaint, file) if complaint else None
         yield _Source(name[:cut_at], file, data, fault)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        # A link to itself: reading it says so, and hides no other file.
+        return False
 
 
 def _read_file(path: str, root: Path, *, is_link: bool) -> tuple[bytes, str | None]:

@@ -165,9 +165,10 @@ def test_subfolders_readmes_and_hidden_files_are_no_tasks(root: Path, planr: Pla
     [
         (lambda path: path.symlink_to("/etc/passwd"), "leads out"),
         (lambda path: path.symlink_to("absent"), "absent.md"),
+        (lambda path: path.symlink_to("absent.md"), "absent.md"),
         (lambda path: path.write_bytes(b"---\n" + b"x" * (4 << 20)), "4 MiB"),
     ],
-    ids=["link outside", "broken link", "large"],
+    ids=["link outside", "broken link", "link to itself", "large"],
 )
 def test_files_that_cannot_be_read(root: Path, planr: Planr, make: Callable[[Path], None], word: str) -> None:
     make(root / "tasks/absent.md")
@@ -195,8 +196,11 @@ CONFIGS = [
     ('{"goalSuffix": "a/b"}', "goalSuffix"),
     ('{"tasksDir": "link"}', "tasksDir"),
     ('{"tasksDir": "plans"}', "tasksDir"),
+    ('{"tasksDir": "\\ud800"}', "tasksDir"),
+    ('{"goalSuffix": "\\ud800.md"}', "goalSuffix"),
     ("[]", "object"),
     ("[" * 100_000, "JSON"),
+    ('{"x": ' + "9" * 5000 + "}", "JSON"),
     ("\udcff", "JSON"),
 ]
 
