@@ -291,10 +291,15 @@ def new(
     if out is None:
         sys.stdout.write(text)
         return 0
+    made = False
     try:
         with out.open("x", encoding="utf-8") as file:
+            made = True
             file.write(text)
     except OSError as error:
+        if made:
+            # A full disk: the half must not stand in the way of the next try.
+            out.unlink(missing_ok=True)
         raise UsageError(f"{escape(str(out))} cannot be written: {error.strerror}") from error
     say(f"wrote {escape(str(out))}; check it with `codeboost plan check {escape(str(out))}`")
     return 0

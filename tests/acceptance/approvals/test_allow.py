@@ -61,7 +61,7 @@ def test_what_follows_the_dashes_is_taken_as_it_is(desk: Any) -> None:
         (["revoke", "npm test"], 2),
         (["revoke", "--id", "7"], 2),
         (["revoke"], 2),
-        (["import", "nowhere.json"], 1),
+        (["import", "nowhere.json"], 2),
     ],
 )
 def test_a_call_that_makes_no_sense_approves_nothing(desk: Any, arguments: list[str], code: int) -> None:
