@@ -133,7 +133,8 @@ def render_tail(tail: Tail, *, lines: int = TAIL_LINES) -> list[str]:
     for name, data in tail.items():
         rows = _split_rows(data)
         if len(rows) > lines:
-            shown.append(f"    {name} | … {len(rows) - lines} lines before these")
+            # Without the bar, which every line of output has.
+            shown.append(f"    {name}   … {len(rows) - lines} lines before these")
         shown += [f"    {name} | {cut(row, LINE_LENGTH)}" for row in rows[-lines:]]
     return shown
 

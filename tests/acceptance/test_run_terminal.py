@@ -128,9 +128,9 @@ def test_it_shows_what_runs_what_ended_and_what_is_left(checkout: Any, open_term
     assert any(re.match(r"P1\.1 +running +\d", line) for line in lines)
     assert any(re.match(r"P1\.1 +passed +\d\.\ds", line) for line in lines)
     assert any("of 3 done" in line and "left" in line for line in lines)
-    shown = [line for line in lines if line.startswith("    stdout | ")]
+    shown = [line for line in lines if line.startswith("    stdout ")]
     assert (shown[0], shown[1], shown[-1]) == (
-        "    stdout | … 20 lines before these",
+        "    stdout   … 20 lines before these",
         "    stdout | 20",
         "    stdout | 39",
     )
