@@ -106,7 +106,7 @@ class Gate:
             argv,
             allowed=False,
             entry=None,
-            reason=_describe_changes(refused[0], commit),
+            reason=_describe_changes(refused[0]),
             nearest=self._by_argv[argv][-1],
             changed_pins=refused[0],
         )
@@ -184,12 +184,8 @@ def _show(argv: Argv) -> str:
     return escape(json.dumps(argv, ensure_ascii=False))
 
 
-def _describe_changes(changes: tuple[PinChange, ...], commit: str) -> str:
-    parts = [_describe_change(change) for change in changes]
-    return (
-        f"approved with other files: {'; '.join(parts)}; look at the difference and approve it with"
-        f" `codeboost allow approve ISSUE --rev {commit[:12]}`"
-    )
+def _describe_changes(changes: tuple[PinChange, ...]) -> str:
+    return f"approved with other files: {'; '.join(map(_describe_change, changes))}"
 
 
 def _describe_change(change: PinChange) -> str:

@@ -231,4 +231,5 @@ def _summarise(ground: Ground, runner: CommandRunner, run_id: int, began: float)
         warnings=runner.warnings,
         scope=find_scope_of(ground.project, ground.stored, ground.commit),
         duration_s=time.monotonic() - began,
+        ci=ground.request.ci_plan is not None,
     )

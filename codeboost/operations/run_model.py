@@ -168,6 +168,8 @@ class RunResult:
     scope: Scope
     """What the tested commit changed, against what the plan declares: never part of the exit code here."""
     duration_s: float
+    ci: bool
+    """Whether the base commit alone decided what may run (``--ci``)."""
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codeboost.errors import CodeboostError
-from codeboost.operations.approve_commands import PendingCommand, find_pending
+from codeboost.operations.approve_commands import PendingApprovals, PendingCommand, find_pending
 from codeboost.operations.check_setup import ask_about_setup
 from codeboost.operations.evidence import Evidence, collect_evidence_of, find_plan_in_force
 from codeboost.operations.find_log import RunRow, list_run_rows
@@ -103,7 +103,7 @@ def show_status(project: Project, issue: int, rev: str | None = None) -> IssueSt
         last_run=rows[0] if rows else None,
         waits=()
         if abandoned
-        else tuple(_list_waits(stored, evidence, tasks, pending.commands, changed, rows)),
+        else tuple(_list_waits(stored, evidence, tasks, pending, changed, rows)),
         notes=tuple(notes),
     )
 
@@ -135,7 +135,7 @@ def _list_waits(
     stored: StoredPlan,
     evidence: Evidence | None,
     tasks: tuple[TaskLine, ...],
-    pending: tuple[PendingCommand, ...],
+    pending: PendingApprovals,
     changed: tuple[str, ...],
     rows: list[RunRow],
 ) -> list[Wait]:
@@ -144,9 +144,12 @@ def _list_waits(
     if stored.approval is None and (evidence is None or evidence.plan.id != stored.id):
         what = f"revision {stored.revision} of the plan is not approved"
         waits.append(Wait(_PERSON, what, f"codeboost plan approve {issue}"))
-    if pending:
-        what = f"{_count(len(pending), 'command')} may not run yet"
-        waits.append(Wait(_PERSON, what, f"codeboost allow approve {issue}"))
+    if pending.commands:
+        what = f"{_count(len(pending.commands), 'command')} may not run yet"
+        # Without --rev the base commit's files are shown and pinned; those of the work are others.
+        differs = any(one.decision.changed_pins or one.differences for one in pending.commands)
+        rev = f" --rev {pending.commit[:12]}" if differs else ""
+        waits.append(Wait(_PERSON, what, f"codeboost allow approve {issue}{rev}"))
     if changed:
         what = f"[setup] would see changed files: {', '.join(cut(path) for path in changed)}"
         waits.append(Wait(_PERSON, what, f"codeboost allow setup {issue}"))

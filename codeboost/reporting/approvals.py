@@ -82,18 +82,22 @@ def render_ground(pending: PendingApprovals) -> list[str]:
 
 def render_pending(command: PendingCommand, number: int, total: int) -> list[str]:
     """One command to decide about."""
-    lines = [f"command {number} of {total}, {len(command.argv)} arguments:", *render_argv(command.argv)]
+    lines = [f"command {number} of {total}, {_count_arguments(command.argv)}:", *render_argv(command.argv)]
     for use in command.uses:
         lines.append(f"wanted by {use.item}, check {use.position}: {escape(use.title)}")
         lines.append(f"  because: {escape(use.intent)}")
     lines += render_pins(command.pins)
     if command.decision.changed_pins:
-        lines.append(f"approved before, and changed since: {command.decision.reason}")
+        lines.append(f"changed since it was approved: {command.decision.reason}")
     lines += (f"look twice: {sentence}" for sentence in command.suspicions)
     lines += render_differences(command.differences)
     if command.problem:
         lines.append(f"cannot be approved: {command.problem}")
     return lines
+
+
+def _count_arguments(argv: Sequence[str]) -> str:
+    return f"{len(argv)} argument{'' if len(argv) == 1 else 's'}"
 
 
 def render_pins(pins: Sequence[Pin]) -> list[str]:
@@ -167,6 +171,8 @@ def render_answer(answer: GateAnswer) -> list[str]:
     """Yes with the entry, or no with both commands side by side and the elements that differ marked."""
     decision = answer.decision
     lines = [f"yes: {decision.entry}"] if decision.allowed else [f"no: {decision.reason}"]
+    if decision.changed_pins:
+        lines.append(f"to look at the difference: codeboost allow approve ISSUE --rev {answer.commit[:12]}")
     if not decision.allowed and not decision.changed_pins:
         if decision.nearest is not None:
             lines += _render_comparison(decision.argv, decision.nearest)
@@ -204,7 +210,7 @@ def render_log(entries: Sequence[LogEntry]) -> list[str]:
 def render_import(entry: ImportedApproval, number: int, total: int) -> list[str]:
     approval = entry.approval
     return [
-        f"approval {number} of {total}, {len(approval.argv)} arguments:",
+        f"approval {number} of {total}, {_count_arguments(approval.argv)}:",
         *render_argv(approval.argv),
         f"given by {escape(approval.reason)}",
         *render_pins(approval.pins),
