@@ -101,9 +101,7 @@ def show_status(project: Project, issue: int, rev: str | None = None) -> IssueSt
         tasks=tasks,
         unwritten_moves=len(list_pending_moves(project.store, project.repository.id)),
         last_run=rows[0] if rows else None,
-        waits=()
-        if abandoned
-        else tuple(_list_waits(stored, evidence, tasks, pending, changed, rows)),
+        waits=() if abandoned else tuple(_list_waits(stored, evidence, tasks, pending, changed, rows)),
         notes=tuple(notes),
     )
 

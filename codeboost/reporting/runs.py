@@ -214,14 +214,18 @@ def _choose_advice(result: RunResult) -> str:
     if Verdict.INFRASTRUCTURE in verdicts:
         return "The engine failed, which says nothing about the work: see that it answers, and run again."
     if Verdict.NOT_APPROVED in verdicts:
-        if result.ci:
-            return f"Only what [allow] of codeboost.toml at {result.base_commit[:12]} lists may run with --ci."
-        # At this commit: a file that an approval holds fast may differ from the base commit's.
-        look = f"codeboost allow approve {result.issue} --rev {result.commit[:12]}"
-        return f"Look at the commands that wait for approval: {look}"
+        return _advise_on_approvals(result)
     if Verdict.WAITING in verdicts:
         return "What waits needs its dependencies to pass first."
     return _advise_on_statements(result) if result.pending else "Next: a person looks at what is in review."
+
+
+def _advise_on_approvals(result: RunResult) -> str:
+    if result.ci:
+        return f"With --ci only [allow] of codeboost.toml at {result.base_commit[:12]} says what may run."
+    # At this commit: a file that an approval holds fast may differ from the base commit's.
+    look = f"codeboost allow approve {result.issue} --rev {result.commit[:12]}"
+    return f"Look at the commands that wait for approval: {look}"
 
 
 def _advise_on_statements(result: RunResult) -> str:

@@ -16,6 +16,7 @@ from codeboost.operations.project import open_project
 from codeboost.operations.run_checks import run_checks
 from codeboost.operations.run_model import RunRequest, RunResult
 from codeboost.plan.canonical import encode_plan
+from codeboost.reporting.runs import render_run
 from codeboost.sandbox.fake import FakeExecutor
 from codeboost.store.database import Store
 from codeboost.store.plans import list_plans
@@ -65,6 +66,9 @@ def test_only_what_review_allowed_runs(site: Any, build: Any, store: Store, base
     assert [spec.argv for spec in executor.executed] == [("true", "1")]
     assert [attempt.verdict for attempt in result.attempts] == [Verdict.PASSED, Verdict.NOT_APPROVED]
     assert result.exit_code == 3
+    shown = render_run(result, color=False, width=None)
+    assert f"[allow] of codeboost.toml at {stored.base_commit[:12]}" in shown
+    assert "allow approve" not in shown, "nobody's approval would count"
     assert executor.pulls[0][0] == f"example@{DIGEST}"
     assert not (site.top / ".planr/tasks/GH412-P1.md").exists(), "no task of a workflow's checkout is moved"
 
