@@ -12,6 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import settings
+
+# How long one example takes says nothing while other tests run beside it; what must be quick has a test of its own.
+settings.register_profile("codeboost", deadline=None)
+settings.load_profile("codeboost")
 
 ROOT = Path(__file__).parent.parent
 

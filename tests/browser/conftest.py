@@ -150,30 +150,6 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrom
     started.quit()
 
 
-@pytest.fixture
-def page(driver: webdriver.Chrome, tmp_path: Path) -> Iterator[Page]:
-    """A page of desktop size with the light theme. No test may leave an error in its console."""
-    made = Page(driver, tmp_path)
-    made.size(1280)
-    made.prefer("light")
-    yield made
-    errors = made.read_console()
-    driver.get("about:blank")
-    assert errors == []
-
-
-@pytest.fixture(scope="session")
-def sample() -> dict[str, Any]:
-    data: dict[str, Any] = json.loads((ROOT / "fixtures" / "board-data.json").read_text(encoding="utf-8"))
-    return data
-
-
-@pytest.fixture(scope="session")
-def axe() -> str:
-    need(AXE.is_file(), "axe-core")
-    return AXE.read_text(encoding="utf-8")
-
-
 class Serving:
     """Boards served by processes of their own: call it with a planning root for the address."""
 
@@ -203,3 +179,30 @@ def serve() -> Iterator[Serving]:
     serving = Serving()
     yield serving
     serving.end()
+
+
+@pytest.fixture
+def page(driver: webdriver.Chrome, tmp_path: Path, serve: Serving) -> Iterator[Page]:
+    """A page of desktop size with the light theme. No test may leave an error in its console.
+
+    Servers outlive it: one that ends first leaves a lost connection in the console.
+    """
+    made = Page(driver, tmp_path)
+    made.size(1280)
+    made.prefer("light")
+    yield made
+    errors = made.read_console()
+    driver.get("about:blank")
+    assert errors == []
+
+
+@pytest.fixture(scope="session")
+def sample() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((ROOT / "fixtures" / "board-data.json").read_text(encoding="utf-8"))
+    return data
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    need(AXE.is_file(), "axe-core")
+    return AXE.read_text(encoding="utf-8")

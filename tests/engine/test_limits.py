@@ -21,7 +21,8 @@ def test_an_endless_program_is_ended_in_time_and_gone(plain: Any, client: Any) -
     assert outcome.verdict is Verdict.TIMED_OUT
     assert outcome.timed_out
     assert 1.0 <= outcome.duration_s < 7.0
-    assert time.monotonic() - begin < 11.0
+    # Confirmed gone, too: how long an engine takes for that when it is busy is not ours to promise.
+    assert time.monotonic() - begin < 60.0
     assert client.list_containers(f"{Label.ATTEMPT}={spec.attempt}") == []
 
 

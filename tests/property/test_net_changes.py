@@ -47,7 +47,7 @@ def plans(draw: st.DrawFn) -> tuple[Plan, dict[str, str]]:
     return Plan(1, 412, 1, "A plan.", tuple(items), ()), tree
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(plans())
 def test_folding_says_what_doing_does(made: tuple[Plan, dict[str, str]]) -> None:
     plan, tree = made

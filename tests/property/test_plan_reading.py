@@ -73,7 +73,7 @@ NEAR_YAML = st.text("ab:-?#&*!|>'\"%@`{}[],~ \n\t\r10.\\_é\x85\u2028\ufeff<=", 
 NEAR_JSON = st.text('{}[]":,\\u0d8e1-+.tfn \n\t', max_size=40)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(PLANS)
 def test_plans_survive_every_form(plan: Plan) -> None:
     for text, format_ in ((dump_yaml(plan), "yaml"), (dump_json(plan), "json")):
@@ -83,21 +83,21 @@ def test_plans_survive_every_form(plan: Plan) -> None:
     assert digest_plan(decode_plan(encode_plan(plan))) == digest_plan(plan)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(PLANS)
 def test_what_is_shown_holds_nothing_invisible(plan: Plan) -> None:
     for text in (dump_yaml(plan), dump_json(plan)):
         assert text.replace("\n", "").isprintable()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(VALUES, st.sampled_from([None, 1]), st.booleans())
 def test_json_values_are_read_as_python_reads_them(value: Any, indent: int | None, ascii_only: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     assert parse_source(text.encode(), "json") == value
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(VALUES)
 def test_every_value_has_its_place(value: Any) -> None:
     text = json.dumps(value, indent=1)
@@ -109,7 +109,7 @@ def test_every_value_has_its_place(value: Any) -> None:
         assert decoder.raw_decode(text, offset)[0] == part
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(NEAR_JSON)
 def test_the_two_json_readers_agree(text: str) -> None:
     """Whatever the quick one accepts, the careful one does too; else it says what is wrong."""
@@ -120,7 +120,7 @@ def test_the_two_json_readers_agree(text: str) -> None:
     assert source.locate("") is not None
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.binary(max_size=60) | NEAR_YAML.map(str.encode) | NEAR_JSON.map(str.encode),
     st.sampled_from(["json", "yaml"]),
@@ -140,7 +140,7 @@ def read(data: bytes, format_: str) -> tuple[Any, tuple[Diagnostic, ...]]:
         return None, error.diagnostics
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(PLANS, st.data())
 def test_a_damaged_plan_is_only_ever_diagnosed(plan: Plan, data: st.DataObject) -> None:
     text = dump_yaml(plan)
@@ -155,7 +155,7 @@ def test_a_damaged_plan_is_only_ever_diagnosed(plan: Plan, data: st.DataObject) 
 
 
 @pytest.mark.parametrize("format_", ["json", "yaml"])
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(value=VALUES)
 def test_json_text_is_yaml_too(format_: str, value: Any) -> None:
     text = json.dumps(value, ensure_ascii=True)
@@ -175,7 +175,7 @@ def walk(value: Any, *tokens: str | int) -> list[tuple[str, Any]]:
     return found
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(PLANS.map(to_document), st.data())
 def test_the_quick_shape_agrees_with_the_validator(document: Any, data: st.DataObject) -> None:
     """A quick yes is one of the validator's, and to a good plan it is always yes."""

@@ -207,7 +207,7 @@ def test_a_damaged_log_stops_everything(place: Place) -> None:
 words = st.text(st.sampled_from("ab -'\";|é\u00a0"), max_size=3)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(
     approved=st.lists(st.lists(words, min_size=1, max_size=3), max_size=4),
     text=st.text("ab -'\";|é\u00a0", max_size=12),

@@ -45,7 +45,7 @@ SHAPE = list_blocks(render_plan(make_plan()))
 
 
 class TestMarkdown:
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(MARKUP.filter(lambda text: text.strip(" \n")))
     def test_no_text_becomes_markup(self, text: str) -> None:
         page = render_plan(make_plan(text, command=text, path=text))
@@ -87,7 +87,7 @@ class TestMarkdown:
 
 
 class TestSkeleton:
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     @given(st.none() | MARKUP | st.text(min_size=590, max_size=610, alphabet="ab \n"))
     def test_it_passes_every_rule_that_needs_no_repository(self, title: str | None) -> None:
         checked = check_plan(make_skeleton(412, title=title).encode(), "yaml")

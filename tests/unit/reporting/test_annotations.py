@@ -40,7 +40,7 @@ def test_a_pass_is_a_notice(build: Any) -> None:
     assert text.count("\n") == 1
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
 @given(text=st.text(alphabet=st.sampled_from("::%\r\n\x85\u2028add-mask,error=0AD\x1b "), max_size=30))
 def test_no_text_begins_a_line_of_its_own(build: Any, told: Any, text: str) -> None:
     report = build(

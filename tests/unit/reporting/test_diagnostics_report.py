@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codeboost import Diagnostic
@@ -67,7 +67,6 @@ class TestText:
         assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == render_text("p", b"a\nb", [make()])
         assert "\x1b[1;31merror[path]\x1b[0m" in colored
 
-    @settings(deadline=None)
     @given(HOSTILE, HOSTILE, HOSTILE, HOSTILE)
     def test_nothing_hostile_comes_through(self, path: str, line: str, message: str, hint: str) -> None:
         data = f"a\n{line}".encode()
@@ -83,7 +82,6 @@ class TestGitHub:
             "::one%0Atwo %25 ::set-output%0Ahint: so"
         )
 
-    @settings(deadline=None)
     @given(HOSTILE, HOSTILE)
     def test_one_finding_is_one_line(self, path: str, message: str) -> None:
         shown = render_github(path, [make(message, hint=message, item=message)])

@@ -81,7 +81,7 @@ def test_the_last_lines_of_both_streams_come_along(build: Any, told: Any) -> Non
 anything = st.text(max_size=40)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(text=anything, title=anything, reason=anything, output=st.binary(max_size=80), note=anything)
 def test_whatever_is_in_it_the_document_is_xml(
     build: Any, told: Any, text: str, title: str, reason: str, output: bytes, note: str

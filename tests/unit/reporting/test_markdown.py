@@ -113,7 +113,7 @@ def test_nothing_breaks_out(build: Any, told: Any, text: str) -> None:
         assert sum(token.type == "td_open" for token in tokens) == 3 * 4
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
 @given(text=st.text(alphabet=st.sampled_from("`|\\<>[]()!*_#@&;~-=+ \n\tab1:/\x1b\u202e"), max_size=24))
 def test_nothing_made_of_marks_breaks_out(build: Any, told: Any, text: str) -> None:
     tokens = look(render_markdown(make(build, told, text)))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codeboost.gitrepo import GitRepo
@@ -95,7 +95,6 @@ def test_names_that_none_does(name: bytes) -> None:
     assert not is_git_name(name)
 
 
-@settings(deadline=None)  # two git processes a case
 @given(st.sets(st.text("ab.-/", min_size=1, max_size=8), max_size=12))
 def test_any_set_of_paths(tmp_path_factory: pytest.TempPathFactory, names: set[str]) -> None:
     paths = sorted(name for name in names if all(part not in ("", ".", "..") for part in name.split("/")))
