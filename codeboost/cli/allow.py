@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from codeboost.cli.console import emit, note, say
-from codeboost.cli.options import MAX_NUMBER, BaseOption, IssueArgument, JsonFlag, RepoOption
+from codeboost.cli.options import MAX_NUMBER, BaseOption, CommandGroup, IssueArgument, JsonFlag, RepoOption
 
 if TYPE_CHECKING:
     from codeboost.command.grammar import Argv
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["allow_app"]
 
-allow_app = typer.Typer(help="Approve commands, exactly as they will run.")
+allow_app = typer.Typer(cls=CommandGroup, help="Approve commands, exactly as they will run.")
 
 _AFTER_DASHES = "codeboost.argv"
 

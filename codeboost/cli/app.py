@@ -13,6 +13,7 @@ from codeboost.cli.doctor import doctor, sweep
 from codeboost.cli.history import log, prune, runs
 from codeboost.cli.init import init
 from codeboost.cli.issue import issue_app
+from codeboost.cli.options import CommandGroup
 from codeboost.cli.plan import plan_app
 from codeboost.cli.report import report
 from codeboost.cli.run import run
@@ -22,6 +23,7 @@ from codeboost.cli.status import abandon, allow_setup, status, verdict
 __all__ = ["app"]
 
 app = typer.Typer(
+    cls=CommandGroup,
     help="Check a plan for a GitHub issue, approve its exact commands, run each of them in a container.",
     add_completion=False,
     rich_markup_mode=None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from codeboost.cli.console import emit, say
-from codeboost.cli.options import JsonFlag
+from codeboost.cli.options import CommandGroup, JsonFlag
 
 if TYPE_CHECKING:
     from codeboost.operations.project import Project
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["attest_app"]
 
-attest_app = typer.Typer(help="Check attestations; `report --format attestation` makes them.")
+attest_app = typer.Typer(
+    cls=CommandGroup, help="Check attestations; `report --format attestation` makes them."
+)
 
 
 @attest_app.callback()

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from codeboost.cli.console import emit, note, say
-from codeboost.cli.options import JsonFlag
+from codeboost.cli.options import CommandGroup, JsonFlag
 
 __all__ = ["command_app"]
 
-command_app = typer.Typer(help="Try the command grammar.")
+command_app = typer.Typer(cls=CommandGroup, help="Try the command grammar.")
 
 
 @command_app.callback()

@@ -121,7 +121,9 @@ def _invoke(app: typer.Typer, program: str, arguments: Sequence[str], *, as_json
     except typer.TyperException as error:
         command = _name_command(app, arguments)
         hint = f"see `{f'{program} {command}'.strip()} --help`"
-        usage = UsageError(error.format_message(), hint=hint)
+        # What the parser calls a number within limits is no word for a person.
+        message = error.format_message().replace("a valid int range", "a whole number")
+        usage = UsageError(message, hint=hint)
         return _report(usage, program, command, as_json=as_json)
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED

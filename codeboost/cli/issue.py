@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from codeboost.cli.console import emit, note, say
-from codeboost.cli.options import MAX_NUMBER, IssueArgument, JsonFlag
+from codeboost.cli.options import MAX_NUMBER, CommandGroup, IssueArgument, JsonFlag, RepoOption
 
 if TYPE_CHECKING:
     from codeboost.operations.select_issue import IssueView
 
 __all__ = ["issue_app"]
 
-issue_app = typer.Typer(help="Select the issue to work on, and look at it.")
+issue_app = typer.Typer(cls=CommandGroup, help="Select the issue to work on, and look at it.")
 
 FetchFlag = Annotated[
     bool, typer.Option("--fetch", help="Ask GitHub for title, state and text; nothing else needs a network.")
@@ -23,14 +23,16 @@ FetchFlag = Annotated[
 
 
 @issue_app.command("select")
-def select(issue: IssueArgument, fetch: FetchFlag = False, as_json: JsonFlag = False) -> int:
-    """Note which issue is worked on."""
+def select(
+    issue: IssueArgument, fetch: FetchFlag = False, repo: RepoOption = None, as_json: JsonFlag = False
+) -> int:
+    """Note which issue is worked on: what `issue show` shows by itself."""
     from codeboost.operations.project import open_project  # noqa: PLC0415
     from codeboost.operations.select_issue import select_issue  # noqa: PLC0415
     from codeboost.store.database import Store  # noqa: PLC0415
 
     with Store.open() as store:
-        view = select_issue(open_project(store, Path.cwd()), issue, fetch=fetch)
+        view = select_issue(open_project(store, Path.cwd(), repo), issue, fetch=fetch)
     return _tell("issue select", view, as_json=as_json, with_body=False)
 
 
@@ -41,12 +43,13 @@ def show(
         typer.Argument(
             min=1,
             max=MAX_NUMBER,
-            metavar="[ISSUE]",
+            metavar="ISSUE",
             help="By default the one selected last.",
             show_default=False,
         ),
     ] = None,
     fetch: FetchFlag = False,
+    repo: RepoOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Show an issue as it was fetched last."""
@@ -55,7 +58,7 @@ def show(
     from codeboost.store.database import Store  # noqa: PLC0415
 
     with Store.open() as store:
-        view = show_issue(open_project(store, Path.cwd()), issue, fetch=fetch)
+        view = show_issue(open_project(store, Path.cwd(), repo), issue, fetch=fetch)
     return _tell("issue show", view, as_json=as_json, with_body=True)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from codeboost.errors import UsageError
 
@@ -12,6 +13,7 @@ __all__ = [
     "MAX_DAYS",
     "MAX_NUMBER",
     "BaseOption",
+    "CommandGroup",
     "IssueArgument",
     "JsonFlag",
     "RepoOption",
@@ -22,6 +24,22 @@ __all__ = [
 MAX_NUMBER = 2**53 - 1
 # A century: every date that lies so far back is still a date.
 MAX_DAYS = 36_500
+
+# Longer than any first sentence.
+_SENTENCE = 300
+
+
+class CommandGroup(TyperGroup):
+    """A group whose help says of each command its whole first sentence; otherwise it is cut to one line."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [
+            (name, command.get_short_help_str(_SENTENCE)) for name, command in found if command is not None
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 IssueArgument = Annotated[

@@ -13,6 +13,7 @@ from codeboost.cli.console import emit, note, say, wants_color
 from codeboost.cli.options import (
     MAX_NUMBER,
     BaseOption,
+    CommandGroup,
     IssueArgument,
     JsonFlag,
     RepoOption,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_app"]
 
-plan_app = typer.Typer(help="Import, check, show and approve plans.")
+plan_app = typer.Typer(cls=CommandGroup, help="Import, check, show and approve plans.")
 
 
 @plan_app.command("import")
@@ -148,6 +149,7 @@ def show(
     format_: Annotated[
         str, typer.Option("--format", metavar="FORMAT", help="text, yaml, json or markdown.")
     ] = "text",
+    repo: RepoOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Show a stored plan; yaml and json give back exactly what is stored."""
@@ -157,7 +159,7 @@ def show(
 
     refuse_two_formats(format_, as_json=as_json)
     with Store.open() as store:
-        stored = require_plan(open_project(store, Path.cwd()), issue, revision)
+        stored = require_plan(open_project(store, Path.cwd(), repo), issue, revision)
     if as_json:
         emit("plan show", describe_plan(stored))
     else:
@@ -171,6 +173,7 @@ def list_(
         int | None,
         typer.Option("--issue", min=1, max=MAX_NUMBER, metavar="N", help="Only the revisions of this issue."),
     ] = None,
+    repo: RepoOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """List the stored plans of this repository: every revision, and which are approved."""
@@ -180,7 +183,7 @@ def list_(
     from codeboost.store.plans import list_plans  # noqa: PLC0415
 
     with Store.open() as store:
-        project = open_project(store, Path.cwd())
+        project = open_project(store, Path.cwd(), repo)
         plans = list_plans(store, project.repository.id, issue)
     if as_json:
         emit("plan list", [describe_plan_row(stored) for stored in plans])
@@ -197,6 +200,7 @@ def approve(
     yes: Annotated[
         bool, typer.Option("--yes", help="Approve without asking, for scripts; recorded as such.")
     ] = False,
+    repo: RepoOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Approve the newest revision: it is shown, and fixed with its base commit and policy."""
@@ -208,7 +212,7 @@ def approve(
     from codeboost.store.database import Store  # noqa: PLC0415
 
     with Store.open() as store:
-        project = open_project(store, Path.cwd())
+        project = open_project(store, Path.cwd(), repo)
         stored = require_plan(project, issue)
         how = "--yes"
         if not yes and stored.approval is None:
@@ -224,7 +228,7 @@ def approve(
             with open_keyboard() as keyboard:
                 show("Approving the plan fixes its revision, base commit and policy. It approves no command.")
                 if keyboard.ask("[a]pprove, or [q]uit?", "aq") != "a":
-                    return 3
+                    raise ApprovalNeededError(f"revision {stored.revision} was not approved")
         approved, warnings = record_approval(project, stored, how)
     for warning in warnings:
         note(f"warning: {warning}")
@@ -246,6 +250,7 @@ def diff(
         int,
         typer.Argument(min=1, max=MAX_NUMBER, metavar="R2", help="The later revision.", show_default=False),
     ],
+    repo: RepoOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Show item by item what changed between two revisions."""
@@ -255,7 +260,7 @@ def diff(
     from codeboost.store.database import Store  # noqa: PLC0415
 
     with Store.open() as store:
-        project = open_project(store, Path.cwd())
+        project = open_project(store, Path.cwd(), repo)
         plans = [require_plan(project, issue, revision).plan for revision in (before, after)]
     difference = compare_plans(*plans)
     if as_json:
@@ -291,6 +296,8 @@ def new(
     if out is None:
         sys.stdout.write(text)
         return 0
+    if out.exists():
+        raise UsageError(f"{escape(str(out))} is there already, and nothing is written over it")
     made = False
     try:
         with out.open("x", encoding="utf-8") as file:

@@ -98,6 +98,7 @@ def build_app(names: Iterable[str] = ()) -> typer.Typer:
     """
     app = typer.Typer(
         cls=_Group,
+        context_settings={"help_option_names": ["-h", "--help"]},
         rich_markup_mode=None,
         add_completion=False,
         help="Tasks and goals in plain Markdown: check them, list them, move them.",
@@ -179,7 +180,9 @@ def index(
 def list_tasks(
     context: typer.Context,
     *,
-    status: Annotated[str | None, typer.Option("--status", metavar="A,B", help="Only these states.")] = None,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="A,B", help="Only these states, like open,review.")
+    ] = None,
     track: Annotated[str | None, typer.Option("--track", metavar="TRACK", help="Only this track.")] = None,
     owner: Annotated[str | None, typer.Option("--owner", metavar="OWNER", help="Only this owner's.")] = None,
     goal: Annotated[
@@ -212,14 +215,16 @@ def list_tasks(
 def find_next(
     context: typer.Context,
     *,
-    goal: Annotated[str | None, typer.Option("--goal", metavar="NAME", help="In this goal's scope.")] = None,
+    goal: Annotated[
+        str | None, typer.Option("--goal", metavar="NAME", help="In this goal's scope; this or --stream.")
+    ] = None,
     stream: Annotated[
-        str | None, typer.Option("--stream", metavar="S", help="In this stream's active goals.")
+        str | None, typer.Option("--stream", metavar="S", help="In this stream's approved and running goals.")
     ] = None,
     root: RootOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
-    """What can be worked on now, most unlocking first, and what waits for a person."""
+    """Show what can be worked on now, and what waits for a person."""
     if (goal is None) == (stream is None):
         raise UsageError("next needs either --goal or --stream")
     workspace = _load(context, root)
@@ -245,10 +250,18 @@ def find_next(
 @_command("set")
 def set_status(
     context: typer.Context,
-    task_id: Annotated[str, typer.Argument(metavar="ID", help="The task.")],
-    status: Annotated[str, typer.Argument(metavar="STATUS", help="Its new state.")],
+    task_id: Annotated[str, typer.Argument(metavar="ID", help="The task, like AUTH-02.")],
+    status: Annotated[
+        str,
+        typer.Argument(
+            metavar="STATUS",
+            help="Its new state: open, in-progress, review, blocked, decision, done or dropped.",
+        ),
+    ],
     *,
-    owner: Annotated[str | None, typer.Option("--owner", metavar="OWNER", help="Who works on it.")] = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", metavar="OWNER", help='Who works on it; "" for nobody.')
+    ] = None,
     root: RootOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
@@ -275,8 +288,11 @@ def set_status(
 @_command("goal")
 def show_or_set_goal(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The goal.")],
-    state: Annotated[str | None, typer.Argument(metavar="STATE", help="Its new state.")] = None,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The goal: its file's name without -goal.md.")],
+    state: Annotated[
+        str | None,
+        typer.Argument(metavar="STATE", help="Its new state: draft, approved, running, review or done."),
+    ] = None,
     *,
     thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Who coordinates it.")] = None,
     root: RootOption = None,
@@ -304,12 +320,20 @@ def show_or_set_goal(
 def show_board(
     context: typer.Context,
     *,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where the page goes.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Where the page goes; by default boardOut of planr.config.json."
+        ),
+    ] = None,
     serve: Annotated[
         bool, typer.Option("--serve", help="Serve it on this machine, always up to date.")
     ] = False,
     port: Annotated[
-        int | None, typer.Option("--port", metavar="N", min=0, max=65535, help="For --serve.")
+        int | None,
+        typer.Option(
+            "--port", metavar="N", min=0, max=65535, help="For --serve; 0 is any that is free. Default: 4173."
+        ),
     ] = None,
     root: RootOption = None,
     as_json: JsonOption = False,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from codeboost.cli.console import note, render_document, wants_color
-from codeboost.cli.options import IssueArgument, JsonFlag, refuse_two_formats
+from codeboost.cli.options import IssueArgument, JsonFlag, RepoOption, refuse_two_formats
 
 if TYPE_CHECKING:
     from codeboost.operations.make_report import Report
@@ -35,6 +35,7 @@ def report(
         Path | None,
         typer.Option("--sign", metavar="KEY", help="Sign the attestation with this ed25519 private key."),
     ] = None,
+    repo: RepoOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Say what is proven about a commit, what is not, and what that amounts to. It runs nothing."""
@@ -52,7 +53,7 @@ def report(
     if sign is not None and format_ != "attestation":
         raise UsageError("--sign goes with --format attestation: nothing else is signed")
     with Store.open() as store:
-        project = open_project(store, Path.cwd())
+        project = open_project(store, Path.cwd(), repo)
         made = make_report(project, issue, rev)
     write_answer(_render(made, format_, str(project.repository), sign, to_file=out is not None), out)
     if format_ == "github":

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from codeboost.cli.console import emit, say
-from codeboost.cli.options import IssueArgument, JsonFlag
+from codeboost.cli.options import IssueArgument, JsonFlag, RepoOption
 
 __all__ = ["scope"]
 
@@ -19,6 +19,7 @@ def scope(
     strict: Annotated[
         bool, typer.Option("--strict", help="Differences are errors: exit code 1 when there are any.")
     ] = False,
+    repo: RepoOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Compare what a commit changed with the files that the plan declares."""
@@ -30,7 +31,7 @@ def scope(
     from codeboost.store.database import Store  # noqa: PLC0415
 
     with Store.open() as store:
-        found = find_scope(open_project(store, Path.cwd()), issue, rev)
+        found = find_scope(open_project(store, Path.cwd(), repo), issue, rev)
     severity = Severity.ERROR if strict else Severity.WARNING
     exit_code = 1 if strict and found.findings else 0
     if as_json:

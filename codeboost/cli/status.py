@@ -49,7 +49,7 @@ def verdict(
             min=1, max=MAX_NUMBER, metavar="N", help="Which acceptance entry, as shown.", show_default=False
         ),
     ],
-    answer: Annotated[str, typer.Argument(metavar="pass|fail", show_default=False)],
+    answer: Annotated[str, typer.Argument(metavar="pass|fail", help="Whether it holds.", show_default=False)],
     text: Annotated[str, typer.Option("--note", metavar="TEXT", help="Why; kept and shown.")] = "",
     by: Annotated[
         str | None,
