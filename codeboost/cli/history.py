@@ -66,7 +66,7 @@ def log(
     from codeboost.errors import UsageError  # noqa: PLC0415
     from codeboost.operations.find_log import find_logged_attempts  # noqa: PLC0415
     from codeboost.operations.project import open_project  # noqa: PLC0415
-    from codeboost.reporting.history import describe_log, render_attempt_head, render_output  # noqa: PLC0415
+    from codeboost.reporting.history import describe_log, render_attempt_head  # noqa: PLC0415
     from codeboost.store.database import Store  # noqa: PLC0415
     from codeboost.store.output import STREAMS  # noqa: PLC0415
 
@@ -88,12 +88,20 @@ def log(
         if number:
             say()
         say(render_attempt_head(attempt, color=wants_color(sys.stdout)))
-        for output in outputs:
-            for line in render_output(output):
-                say(line)
-        if _is_pruned(attempt, outputs, wanted):
-            note(f"what {attempt.item}.{attempt.position} printed is not kept any more")
+        _show_outputs(attempt, outputs, wanted)
     return 0
+
+
+def _show_outputs(attempt: Attempt, outputs: list[KeptOutput], wanted: tuple[str, ...]) -> None:
+    from codeboost.reporting.history import render_output  # noqa: PLC0415
+
+    for output in outputs:
+        for line in render_output(output):
+            say(line)
+    if _is_pruned(attempt, outputs, wanted):
+        note(f"what {attempt.item}.{attempt.position} printed is not kept any more")
+    elif outputs and not any(output.head or output.tail for output in outputs):
+        say(f"  it printed nothing{f' on {wanted[0]}' if len(wanted) == 1 else ''}")
 
 
 def _read(project: Project, attempt: Attempt, streams: tuple[str, ...]) -> list[KeptOutput]:

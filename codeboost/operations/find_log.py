@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from codeboost.errors import UsageError
-from codeboost.operations.project import Project
+from codeboost.operations.project import Project, require_plan
 from codeboost.operations.task_name import TaskName, parse_task_name
+from codeboost.plan.model import CheckType
 from codeboost.store.output import read_output
 from codeboost.store.plans import find_plan_by_id
 from codeboost.store.runs import Attempt, RunRecord, find_attempts, list_attempts, list_runs
@@ -80,10 +81,26 @@ def _find_of_task(project: Project, task: TaskName) -> list[Attempt]:
         ]
         if found:
             return found
-    raise UsageError(
-        f"nothing of {task.item} has run for issue {task.issue}",
-        hint=f"`codeboost runs {task.issue}` lists the runs",
-    )
+    raise _explain_absence(project, task)
+
+
+def _explain_absence(project: Project, task: TaskName) -> UsageError:
+    """Why there is nothing to show: the plan has no such entry, nothing there is a command, or none has run yet."""
+    issue = task.issue
+    show = f"`codeboost plan show {issue}` shows the plan"
+    items = {item.id: item for item in require_plan(project, issue).plan.items}
+    if task.item not in items:
+        return UsageError(f"the plan for issue {issue} has no item {task.item}", hint=show)
+    checks = dict(enumerate(items[task.item].acceptance, 1))
+    if task.position is not None and task.position not in checks:
+        what = f"{task.item} has {len(checks)} acceptance entries, and no number {task.position}"
+        return UsageError(what, hint=show)
+    asked = checks.values() if task.position is None else [checks[task.position]]
+    if all(check.type is CheckType.CHECK for check in asked):
+        name = task.item if task.position is None else f"{task.item}.{task.position}"
+        return UsageError(f"{name} has no command: a statement is judged with `codeboost verdict`", hint=show)
+    runs = f"`codeboost runs {issue}` lists the runs"
+    return UsageError(f"nothing of {task.item} has run for issue {issue}", hint=runs)
 
 
 def read_kept_output(project: Project, attempt: Attempt, stream: str) -> KeptOutput | None:

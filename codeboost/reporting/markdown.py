@@ -86,7 +86,7 @@ def _list_rows(item: ItemEvidence) -> Iterator[str]:
     for statement in item.statements:
         verdict = statement.verdict
         sign = "⏳ pending" if verdict is None else "✅ pass" if statement.has_passed else "❌ fail"
-        note = _cell(f"{verdict.by}: {verdict.note}") if verdict else ""
+        note = _cell(f"{verdict.by}: {verdict.note}" if verdict.note else verdict.by) if verdict else ""
         yield f"| {_cell(statement.text)} | {sign} | | {note} |"
 
 

@@ -170,6 +170,22 @@ def test_the_log_of_a_task_and_of_an_attempt(site: Any, build: Any) -> None:
             find_logged_attempts(site.project, name)
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("GH412-P1", "nothing of P1 has run"),
+        ("GH412-P1.2", "P1.2 has no command"),
+        ("GH412-P1.3", "P1 has 2 acceptance entries, and no number 3"),
+        ("GH412-P2", "P2 has no command"),
+        ("GH412-P3", "has no item P3"),
+    ],
+)
+def test_the_log_says_why_there_is_none(site: Any, build: Any, name: str, why: str) -> None:
+    site.adopt(build.make_plan(make_item(build, "P1", "true"), make_item(build, "P2")))
+    with pytest.raises(UsageError, match=why):
+        find_logged_attempts(site.project, name)
+
+
 def test_a_pass_used_again_shows_what_it_printed_then(site: Any, build: Any) -> None:
     site.adopt(build.make_plan(build.make_item("P1", "true")))
     site.run(FakeExecutor({("true",): ScriptedRun(stdout=b"hello\n")}))
