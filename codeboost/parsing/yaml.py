@@ -36,8 +36,10 @@ __all__ = ["read_yaml"]
 
 # A broken generator may repeat one fault on every line; more than these help nobody.
 _MOST_FAULTS = 50
-# Bytes read again, in all, because a tab had to be softened.
+# Characters read again, in all, because a tab had to be softened.
 _RETRY_BUDGET = 4_194_304
+# Handing the whole text over once more costs as much as reading this part of it.
+_WHOLE = 16
 
 
 def read_yaml(text: str) -> tuple[object, Callable[[], Place]]:
@@ -59,7 +61,7 @@ def read_yaml(text: str) -> tuple[object, Callable[[], Place]]:
         except MarkedYAMLError as error:
             offset = error.problem_mark.index if error.problem_mark else 0
             softened = layout.soften_tab(prepared, offset)
-            budget -= offset
+            budget -= offset + len(text) // _WHOLE
             if softened is None or budget < 0:
                 raise FaultError(*reader.faults, explain_problem(error, text)) from None
             prepared = softened

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -275,6 +276,13 @@ def test_size_is_decided_before_reading(format_: str) -> None:
     assert parse_source(fits, format_) == "x" * (LIMIT - 2)
     assert find_reasons(fits + b"\n", format_) == ["too-large"]
     assert find_reasons(b"\xff" * (LIMIT + 1), format_) == ["too-large"]
+
+
+def test_a_tab_on_every_line_costs_no_square() -> None:
+    assert parse_source(b"-\ta\n" * 100, "yaml") == ["a"] * 100
+    start = time.process_time()
+    find_faults("-\ta\n" * 200_000, "yaml")
+    assert time.process_time() - start < 2
 
 
 def test_depth_needs_no_stack() -> None:
