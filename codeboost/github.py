@@ -112,7 +112,7 @@ def _check_url(url: str) -> SplitResult:
     except ValueError:
         usable = False
     if not usable or parts.username or parts.query or parts.fragment or not url.isascii() or " " in url:
-        raise UsageError(f"GITHUB_API_URL is {cut(url)!r}: write it like https://github.example.com/api/v3")
+        raise UsageError(f"GITHUB_API_URL is '{cut(url)}': write it like https://github.example.com/api/v3")
     if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
         raise UsageError("GITHUB_API_URL has to be https: over http anybody on the way could read the token")
     return parts

@@ -244,6 +244,11 @@ class GitRepo:
     common_dir: Path
     git_dir: Path
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether there is no work tree."""
+        return self.top == self.git_dir
+
     @classmethod
     def find(cls, start: Path) -> GitRepo | None:
         """The repository that ``start`` lies in, or None. GitError when git itself is missing."""
@@ -291,7 +296,7 @@ class GitRepo:
         """Like ``find_commit``, but UsageError when there is no such commit."""
         oid = self.find_commit(rev)
         if oid is None:
-            raise UsageError(f"there is no commit {cut(rev)!r} in {cut(str(self.top))}")
+            raise UsageError(f"there is no commit '{cut(rev)}' in {cut(str(self.top))}")
         return oid
 
     def find_tree(self, commit: str) -> str:

@@ -373,7 +373,7 @@ def _read_prefix(value: Any) -> str:
 def _match(pattern: re.Pattern[str], value: Any, what: str) -> str:
     text = _expect(value, str, what)
     if not pattern.fullmatch(text):
-        raise ValueError(f"{cut(text)!r} is not {what}")
+        raise ValueError(f"'{cut(text)}' is not {what}")
     return text
 
 
@@ -385,7 +385,7 @@ def _read_env(value: Any) -> dict[str, str]:
     table: dict[str, Any] = _expect(value, dict, 'a table of strings: { NAME = "value" }')
     for name, text in table.items():
         if not _ENV_NAME.fullmatch(name):
-            raise ValueError(f"{cut(name)!r} is no name of a variable: letters, digits and _ only")
+            raise ValueError(f"'{cut(name)}' is no name of a variable: letters, digits and _ only")
         if name in _RESERVED_ENV or name.startswith(_RESERVED_PREFIXES):
             raise ValueError(f"{cut(name)} is set by the sandbox and cannot be replaced")
         if not isinstance(text, str) or "\0" in text:
@@ -424,19 +424,19 @@ def _parse(text: str) -> Argv:
         return parse_command(text)
     except CommandSyntaxError as error:
         hint = f" ({error.hint})" if error.hint else ""
-        raise ValueError(f"the command {cut(text)!r}, {error}{hint}") from None
+        raise ValueError(f"the command '{cut(text)}', {error}{hint}") from None
 
 
 def _check_path(path: str) -> str:
     parts = path.split("/")
     if any(part in ("", ".", "..") for part in parts):
         raise ValueError(
-            f"{cut(path)!r} has to be a plain path below the repository root, without empty, . or .. parts"
+            f"'{cut(path)}' has to be a plain path below the repository root, without empty, . or .. parts"
         )
     if re.search(r"[\\:\x00-\x1f\x7f-\x9f]", path):
-        raise ValueError(f"{cut(path)!r} holds a backslash, a colon or a control character")
+        raise ValueError(f"'{cut(path)}' holds a backslash, a colon or a control character")
     if any(part.lower() == ".git" for part in parts):
-        raise ValueError(f"{cut(path)!r} lies in .git")
+        raise ValueError(f"'{cut(path)}' lies in .git")
     return path
 
 

@@ -93,7 +93,7 @@ def _check_image(policy: Policy, base_commit: str) -> None:
     image = policy.sandbox.image
     if image is None or not _EXACT_IMAGE.fullmatch(image):
         raise UsageError(
-            f"--ci needs an image by digest; codeboost.toml at {base_commit[:12]} says {cut(image or 'nothing')!r}",
+            f"--ci needs an image by digest; codeboost.toml at {base_commit[:12]} says '{cut(image or 'nothing')}'",
             hint='write it like image = "python@sha256:…"',
         )
 

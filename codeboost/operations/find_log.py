@@ -61,7 +61,7 @@ def find_logged_attempts(project: Project, name: str) -> list[Attempt]:
         return _find_of_task(project, task)
     if not _ATTEMPT.fullmatch(name):
         raise UsageError(
-            f"{cut(name)!r} names no attempt and no task",
+            f"'{cut(name)}' names no attempt and no task",
             hint="an attempt is at least four characters of its id, a task is written like GH412-P1",
         )
     found = find_attempts(project.store, project.repository.id, name)

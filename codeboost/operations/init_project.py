@@ -13,6 +13,7 @@ from codeboost.planr.config import find_root, load_config
 from codeboost.policy import POLICY_FILE
 from codeboost.store.database import Store
 from codeboost.store.plans import RepositoryRecord, bind_checkout, find_repository
+from codeboost.visible import cut
 
 __all__ = ["InitResult", "guess_image", "init_project"]
 
@@ -82,6 +83,11 @@ def init_project(
     The repository is ``slug``, else what ``origin`` says; UsageError when neither says it.
     """
     git = GitRepo.open(start)
+    if git.is_bare:
+        raise UsageError(
+            f"{cut(str(git.top), 200)} is a bare repository",
+            hint="run this in a checkout, where files have a place",
+        )
     origin = git.find_remote()
     remote = parse_slug(slug) if slug is not None else origin
     if remote is None:

@@ -205,7 +205,7 @@ def _choose_items(plan: Plan, wanted: Sequence[str]) -> tuple[Item, ...]:
     known = [item.id for item in plan.items]
     for item_id in wanted:
         if item_id not in known:
-            raise UsageError(f"the plan has no item {cut(item_id)!r}", hint=f"it has {', '.join(known)}")
+            raise UsageError(f"the plan has no item '{cut(item_id)}'", hint=f"it has {', '.join(known)}")
     return tuple(item for item in plan.items if not wanted or item.id in wanted)
 
 

@@ -82,7 +82,7 @@ def parse_slug(slug: str) -> Remote:
         part.strip(".") and part.isprintable() and not set(part) & set(" \\:") for part in parts
     )
     if not usable:
-        raise UsageError(f"{cut(slug)!r} is no repository: write it like owner/name or host/owner/name")
+        raise UsageError(f"'{cut(slug)}' is no repository: write it like owner/name or host/owner/name")
     return Remote(parts[0].lower(), parts[1], parts[2])
 
 

@@ -36,5 +36,5 @@ def require_task_name(text: str) -> TaskName:
     """UsageError when ``text`` is no task id."""
     name = parse_task_name(text)
     if name is None:
-        raise UsageError(f"{cut(text)!r} is no task of an issue: write it like GH412-P1")
+        raise UsageError(f"'{cut(text)}' is no task of an issue: write it like GH412-P1")
     return name

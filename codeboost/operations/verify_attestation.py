@@ -248,7 +248,9 @@ def _check_outputs(facts: Facts, project: Project) -> AttestationCheck:
         for name, stream in (("stdout", attempt.stdout), ("stderr", attempt.stderr)):
             if stream is None or not stream.total or stream.total != stream.kept:
                 continue
-            path = find_output(project.store, attempt.run_id, attempt.id, name)
+            # A pass that was taken over printed nothing of its own.
+            run_id = attempt.reused_run or attempt.run_id
+            path = find_output(project.store, run_id, attempt.reused_from or attempt.id, name)
             if path is None:
                 continue
             looked += 1
@@ -256,7 +258,7 @@ def _check_outputs(facts: Facts, project: Project) -> AttestationCheck:
                 text = f"{name} of {attempt.item}.{attempt.position} is not what was recorded"
                 return AttestationCheck("outputs", Answer.WRONG, text)
     if not looked:
-        return AttestationCheck("outputs", Answer.UNKNOWN, "no output is kept whole")
+        return AttestationCheck("outputs", Answer.UNKNOWN, "nothing that was printed is kept here")
     return AttestationCheck("outputs", Answer.HOLDS, f"{looked} kept outputs are what was recorded")
 
 

@@ -255,8 +255,8 @@ def _read_entry(rows: list[str], index: int, words: frozenset[str]) -> tuple[str
 
 def _explain_row(row: str) -> str:
     if row[0] in " \t":
-        return f"the line {cut(row.strip(), 40)!r} is indented: keys start at the beginning of a line, and values do not nest"
-    return f"the line {cut(row, 40)!r} is no `key: value` line"
+        return f"the line '{cut(row.strip(), 40)}' is indented: keys start at the beginning of a line, and values do not nest"
+    return f"the line '{cut(row, 40)}' is no `key: value` line"
 
 
 def _read_item(text: str, line: int, *, is_word: bool) -> str:

@@ -278,4 +278,4 @@ def _name_char(char: str) -> str:
 
 
 def _name_duplicate(key: str, offset: int, first: int) -> Fault:
-    return Fault("duplicate-key", offset, f"the key {cut(key, 60)!r} stands twice in one object", other=first)
+    return Fault("duplicate-key", offset, f"the key '{cut(key, 60)}' stands twice in one object", other=first)

@@ -184,7 +184,7 @@ class _Reader:
             self._check_plain_key(key, event)
         if key in frame.members:
             first = frame.key_offsets[list(frame.members).index(key)] if self._keeps_places else 0
-            message = f"the key {cut(key, 60)!r} stands twice in one mapping"
+            message = f"the key '{cut(key, 60)}' stands twice in one mapping"
             self._note("duplicate-key", event, message, other=first)
         if self._keeps_places:
             frame.key_offsets.append(event.start_mark.index)

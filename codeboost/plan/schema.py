@@ -161,7 +161,7 @@ def _explain_unknown(error: ValidationError, path: list[str | int], item: str | 
     for key in unknown[:_MOST_UNKNOWN]:
         close = get_close_matches(key, missing, n=1) if len(key) <= 40 else []
         hint = f"did you mean {close[0]}?" if close else None
-        message = f"{name} has an unknown key {cut(key, 60)!r}; allowed are {', '.join(allowed)}"
+        message = f"{name} has an unknown key '{cut(key, 60)}'; allowed are {', '.join(allowed)}"
         pointer = join_pointer(*path, key)
         yield ShapeFault(
             Diagnostic(

@@ -78,7 +78,7 @@ class ProjectedTree:
             try:
                 kind = EntryKind(entry.kind)
             except ValueError:
-                yield f"{cut(path)} has the unknown kind {cut(str(entry.kind))!r}"
+                yield f"{cut(path)} has the unknown kind '{cut(str(entry.kind))}'"
                 continue
             if not path:
                 yield "an entry has no path"

@@ -32,7 +32,7 @@ def render_check(results: Sequence[FileCheck], format_: str, *, color: bool) -> 
     if format_ == "github":
         return "".join(render_github(result.file.name, result.diagnostics) for result in results)
     if format_ != "text":
-        raise UsageError(f"there is no format {escape(format_)!r}: text, json, github or sarif")
+        raise UsageError(f"there is no format '{escape(format_)}': text, json, github or sarif")
     parts = []
     for result in results:
         if result.diagnostics:

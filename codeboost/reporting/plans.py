@@ -151,7 +151,7 @@ def render_plan(stored: StoredPlan, format_: str) -> str:
     if format_ == "markdown":
         return render_markdown(stored.plan)
     if format_ != "text":
-        raise UsageError(f"there is no format {escape(format_)!r}: text, yaml, json or markdown")
+        raise UsageError(f"there is no format '{escape(format_)}': text, yaml, json or markdown")
     return f"{render_plan_row(stored)}\n\n{_render_text(stored.plan)}"
 
 

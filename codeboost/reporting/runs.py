@@ -158,8 +158,7 @@ def render_run(result: RunResult, *, color: bool, width: int | None = None) -> s
     where = f"commit {result.commit[:12]}, image {escape(result.image)}"
     lines = [fit(f"Run {result.id}: {what}, {where}", width), ""]
     for item in result.items:
-        status = f"{item.task} is {item.task_status}" if item.task_status else f"{item.task} is no task"
-        lines.append(fit(f"{item.id}  {escape(item.title)}  [{status}]", width))
+        lines.append(fit(f"{item.id}  {escape(item.title)}{_name_status(result, item)}", width))
         for attempt in item.attempts:
             lines += _render_attempt(attempt, color=color, width=width)
         lines += [fit(_render_statement(statement), width) for statement in item.statements]
@@ -192,6 +191,13 @@ def _render_statement(statement: StatementEvidence) -> str:
     return f"{text}  ({escape(given.by)}{note})"
 
 
+def _name_status(result: RunResult, item: ItemResult) -> str:
+    if result.ci:
+        # No task is moved, so none is spoken of.
+        return ""
+    return f"  [{item.task} is {item.task_status}]" if item.task_status else f"  [{item.task} is no task]"
+
+
 def _say_next(result: RunResult) -> str:
     if not result.items:
         left = f" Still to be proven: {', '.join(result.left)}." if result.left else ""
@@ -217,7 +223,7 @@ def _choose_advice(result: RunResult) -> str:
         return _advise_on_approvals(result)
     if Verdict.WAITING in verdicts:
         return "What waits needs its dependencies to pass first."
-    return _advise_on_statements(result) if result.pending else "Next: a person looks at what is in review."
+    return _advise_on_review(result)
 
 
 def _advise_on_approvals(result: RunResult) -> str:
@@ -228,7 +234,11 @@ def _advise_on_approvals(result: RunResult) -> str:
     return f"Look at the commands that wait for approval: {look}"
 
 
-def _advise_on_statements(result: RunResult) -> str:
+def _advise_on_review(result: RunResult) -> str:
+    if result.ci:
+        return "Every command passed."
+    if not result.pending:
+        return "Next: a person looks at what is in review."
     first, count = result.pending[0], len(result.pending)
     task = next(item.task for item in result.items if item.id == first.item)
     what = "1 statement waits" if count == 1 else f"{count} statements wait"

@@ -129,7 +129,7 @@ def _read_context(folder: Path, name: str) -> dict[str, Any]:
     meta = folder / "contexts" / "meta" / key / "meta.json"
     if not meta.exists():
         raise EngineError(
-            f"the docker context {cut(name)!r} does not exist",
+            f"the docker context '{cut(name)}' does not exist",
             hint="choose one that `docker context ls` shows, or set DOCKER_HOST",
         )
     endpoint = _read_json(meta)["Endpoints"]["docker"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from codeboost.errors import InputError, UsageError
 from codeboost.operations.approve_plan import record_approval
 from codeboost.operations.export_tasks import export_tasks
 from codeboost.operations.import_plan import finish_export
+from codeboost.operations.init_project import init_project
 from codeboost.operations.project import open_project, require_plan
 from codeboost.plan.canonical import digest_plan
 from codeboost.plan.difference import ItemFate
@@ -185,3 +187,12 @@ def test_another_repository_than_the_bound_one_is_refused(site: Any) -> None:
     with pytest.raises(UsageError, match="belongs to"):
         open_project(site.store, site.top, "other/repo")
     assert open_project(site.store, site.top, "example/payments").repository.slug == "example/payments"
+
+
+def test_a_bare_repository_is_no_place_for_files(tmp_path: Path, site: Any) -> None:
+    bare = tmp_path / "bare.git"
+    site.git("clone", "-q", "--bare", str(site.top), str(bare))
+    before = sorted(bare.rglob("*"))
+    with pytest.raises(UsageError, match="bare"):
+        init_project(site.store, bare, slug="a/b")
+    assert sorted(bare.rglob("*")) == before
