@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -140,6 +139,8 @@ def parse_policy(data: bytes, where: str = POLICY_FILE) -> Policy:
         raise _refuse(where, [(line, "it is not UTF-8")]) from None
     if text.startswith("\ufeff"):
         raise _refuse(where, [(1, "it starts with a byte order mark, which TOML does not allow")])
+    import tomllib  # noqa: PLC0415 - most checks of a plan find no policy to read
+
     try:
         document = tomllib.loads(text)
     except RecursionError:
