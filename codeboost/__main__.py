@@ -21,10 +21,10 @@ def main() -> None:
             sys.stdout.write(f"codeboost {__version__}\n")
             sys.stdout.flush()
             return
-    from codeboost.cli.app import app  # noqa: PLC0415
+    from codeboost.cli.app import build_app  # noqa: PLC0415
     from codeboost.cli.console import run_app  # noqa: PLC0415
 
-    sys.exit(run_app(app, "codeboost", arguments))
+    sys.exit(run_app(build_app(arguments), "codeboost", arguments))
 
 
 if __name__ == "__main__":

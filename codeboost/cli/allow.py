@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 
 from codeboost.cli.console import emit, note, say
 from codeboost.cli.options import MAX_NUMBER, BaseOption, CommandGroup, IssueArgument, JsonFlag, RepoOption
+from codeboost.cli.status import allow_setup
 
 if TYPE_CHECKING:
     from codeboost.command.grammar import Argv
@@ -356,3 +357,6 @@ def _parse(text: str) -> Argv:
         for line in draw_error(error):
             note(line)
         raise
+
+
+allow_app.command("setup")(allow_setup)

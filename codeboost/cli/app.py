@@ -1,53 +1,76 @@
-"""The command line of codeboost: every command group in one place. Heavy modules are imported inside the commands."""
+"""The command line of codeboost: every command in one table. Heavy modules are imported inside the commands."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from copy import copy
+from importlib import import_module
+from typing import Annotated, NamedTuple
 
 import typer
 
-from codeboost.cli.allow import allow_app
-from codeboost.cli.attest import attest_app
-from codeboost.cli.command import command_app
-from codeboost.cli.doctor import doctor, sweep
-from codeboost.cli.history import log, prune, runs
-from codeboost.cli.init import init
-from codeboost.cli.issue import issue_app
 from codeboost.cli.options import CommandGroup
-from codeboost.cli.plan import plan_app
-from codeboost.cli.report import report
-from codeboost.cli.run import run
-from codeboost.cli.scope import scope
-from codeboost.cli.status import abandon, allow_setup, status, verdict
 
-__all__ = ["app"]
+__all__ = ["build_app"]
 
-app = typer.Typer(
-    cls=CommandGroup,
-    help="Check a plan for a GitHub issue, approve its exact commands, run each of them in a container.",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+
+class _Entry(NamedTuple):
+    """A command, or a group of them, and the module of this package that holds it."""
+
+    name: str
+    module: str
+    attribute: str
+
+
+_ENTRIES = (
+    _Entry("init", "init", "init"),
+    _Entry("issue", "issue", "issue_app"),
+    _Entry("plan", "plan", "plan_app"),
+    _Entry("allow", "allow", "allow_app"),
+    _Entry("run", "run", "run"),
+    _Entry("status", "status", "status"),
+    _Entry("verdict", "status", "verdict"),
+    _Entry("runs", "history", "runs"),
+    _Entry("log", "history", "log"),
+    _Entry("prune", "history", "prune"),
+    _Entry("scope", "scope", "scope"),
+    _Entry("report", "report", "report"),
+    _Entry("attest", "attest", "attest_app"),
+    _Entry("command", "command", "command_app"),
+    _Entry("doctor", "doctor", "doctor"),
+    _Entry("sweep", "doctor", "sweep"),
 )
-app.command("init")(init)
-app.add_typer(issue_app, name="issue")
-app.add_typer(plan_app, name="plan")
-app.add_typer(allow_app, name="allow")
-plan_app.command("abandon")(abandon)
-allow_app.command("setup")(allow_setup)
-app.command("run")(run)
-app.command("status")(status)
-app.command("verdict")(verdict)
-app.command("runs")(runs)
-app.command("log")(log)
-app.command("prune")(prune)
-app.command("scope")(scope)
-app.command("report")(report)
-app.add_typer(attest_app, name="attest")
-app.add_typer(command_app, name="command")
-app.command("doctor")(doctor)
-app.command("sweep")(sweep)
+
+
+def build_app(words: Sequence[str] = ()) -> typer.Typer:
+    """The command line; only the command that ``words`` begin with, when they do begin with one.
+
+    Turning functions into commands takes a millisecond each, and a call needs one of them.
+    """
+    app = typer.Typer(
+        cls=CommandGroup,
+        help="Check a plan for a GitHub issue, approve its exact commands, run each of them in a container.",
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    named = [entry for entry in _ENTRIES if words and entry.name == words[0]]
+    for entry in named or _ENTRIES:
+        command = getattr(import_module(f"codeboost.cli.{entry.module}"), entry.attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(_narrow(command, words[1:]) if named else command, name=entry.name)
+        else:
+            app.command(entry.name)(command)
+    return app
+
+
+def _narrow(group: typer.Typer, words: Sequence[str]) -> typer.Typer:
+    wanted = [command for command in group.registered_commands if words and command.name == words[0]]
+    narrowed = copy(group)
+    narrowed.registered_commands = wanted or group.registered_commands
+    return narrowed
 
 
 def _show_version(wanted: bool) -> None:
@@ -58,7 +81,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")

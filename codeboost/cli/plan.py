@@ -19,6 +19,7 @@ from codeboost.cli.options import (
     RepoOption,
     refuse_two_formats,
 )
+from codeboost.cli.status import abandon
 
 if TYPE_CHECKING:
     from codeboost.diagnostics import Diagnostic
@@ -310,3 +311,6 @@ def new(
         raise UsageError(f"{escape(str(out))} cannot be written: {error.strerror}") from error
     say(f"wrote {escape(str(out))}; check it with `codeboost plan check {escape(str(out))}`")
     return 0
+
+
+plan_app.command("abandon")(abandon)

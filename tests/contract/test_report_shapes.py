@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from codeboost.cli.app import app
+from codeboost.cli.app import build_app
 from codeboost.cli.console import run_app
 from codeboost.store.runs import Attempt
 
@@ -35,7 +35,7 @@ def read(
 
     def run(*arguments: object) -> dict[str, Any]:
         capsys.readouterr()
-        run_app(app, "codeboost", [str(word) for word in arguments])
+        run_app(build_app(), "codeboost", [str(word) for word in arguments])
         document: dict[str, Any] = json.loads(capsys.readouterr().out)
         return document
 

@@ -113,7 +113,7 @@ VERDICT = {
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Run a command line of the example in this process, over an engine that answers from a script."""
-    from codeboost.cli.app import app
+    from codeboost.cli.app import build_app
     from codeboost.cli.console import run_app
 
     monkeypatch.setenv("CODEBOOST_HOME", str(tmp_path / "home"))
@@ -129,7 +129,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
     def call(*arguments: object, code: int = 0) -> Any:
         capsys.readouterr()
-        assert run_app(app, "codeboost", [*map(str, arguments), "--json"]) == code
+        assert run_app(build_app(), "codeboost", [*map(str, arguments), "--json"]) == code
         document = json.loads(capsys.readouterr().out)
         assert set(document) >= ENVELOPE
         assert (document["format"], document["exit_code"], document["ok"]) == (1, code, code == 0)

@@ -54,7 +54,7 @@ class Desk:
 
     def run(self, *arguments: str, stdin: str = "") -> Said:
         """A command line in this process: all of it but the interpreter's start. Nobody is at a terminal."""
-        from codeboost.cli.app import app
+        from codeboost.cli.app import build_app
         from codeboost.cli.console import run_app
 
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
@@ -65,7 +65,7 @@ class Desk:
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
-            code = run_app(app, "codeboost", arguments)
+            code = run_app(build_app(), "codeboost", arguments)
         texts = [stream.buffer.getvalue().decode("utf-8") for stream in (out, err)]  # type: ignore[attr-defined]
         return Said(code, *texts)
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import typer
 
-from codeboost.cli.app import app
-from codeboost.cli.planr import build_app
+from codeboost.cli.app import build_app
+from codeboost.cli.planr import build_app as build_planr
 
 DOCS = Path(__file__).parents[3] / "docs"
 PROGRAMS = {
-    "codeboost": (typer.main.get_command(app), DOCS / "cli.md"),
-    "planr": (typer.main.get_command(build_app()), DOCS / "planr.md"),
+    "codeboost": (typer.main.get_command(build_app()), DOCS / "cli.md"),
+    "planr": (typer.main.get_command(build_planr()), DOCS / "planr.md"),
 }
 # Said once for all commands.
 EVERYWHERE = {"--help", "-h", "--json", "--repo", "--root", "--version"}
