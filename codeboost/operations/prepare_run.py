@@ -16,7 +16,7 @@ from codeboost.operations.schedule import list_commands
 from codeboost.plan.model import Item, Plan
 from codeboost.policy import Policy, read_policy
 from codeboost.sandbox.base import Owner, PullPolicy
-from codeboost.store.plans import StoredPlan, find_plan_by_id, is_abandoned, is_ci_plan
+from codeboost.store.plans import StoredPlan, find_plan_by_id, is_abandoned
 from codeboost.store.runs import Attempt, RunRecord, list_attempts, list_last_attempts, list_runs
 from codeboost.verdict import Verdict
 from codeboost.visible import cut
@@ -68,7 +68,9 @@ def prepare_resumed_run(project: Project, request: ResumeRequest) -> Ground:
             f"run {run.id} was of an older revision of the plan, and proves nothing about r{newest.revision}",
             hint=f"start a new one with `codeboost run {request.issue}`",
         )
-    if not is_ci_plan(project.store, stored.id):
+    # What counts is whom the run asked: a person may have approved a plan that --ci brought.
+    ci = bool(run.options["ci"])
+    if not ci:
         _require_approved(project, request.issue)
     kept = tuple(attempt for attempt in list_attempts(project.store, run.id) if _stands(attempt))
     plan = stored.plan
@@ -80,7 +82,7 @@ def prepare_resumed_run(project: Project, request: ResumeRequest) -> Ground:
             hint=f"start a new one with `codeboost run {request.issue}`",
         )
     policy = _read_policy(project, stored)
-    recorded = _read_request(run, stored, request.jobs, ci=is_ci_plan(project.store, stored.id))
+    recorded = _read_request(run, stored, request.jobs, ci=ci)
     ground = _lay_ground(project, recorded, stored, run.commit, items, policy, run.image, run, kept)
     for attempt in kept:
         if not ground.gate.decide(attempt.argv, ground.commit).allowed:

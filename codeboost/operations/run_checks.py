@@ -159,10 +159,12 @@ def _stop_if(cancelled: threading.Event) -> None:
 def _begin_run(ground: Ground, environment: Environment | None) -> int:
     """The number of the run: a new one, or the one that is taken up again."""
     store, request = ground.project.store, ground.request
+    engine = asdict(environment.executor.describe()) if environment else None
     if ground.resumed is not None:
         kept = {attempt.id for attempt in ground.kept}
         dropped = [a for a in list_attempts(store, ground.resumed.id) if a.id not in kept]
-        reopen_run(store, ground.resumed.id, dropped, {"at": utc_now(), "log_head": ground.gate.log_head})
+        note = {"at": utc_now(), "log_head": ground.gate.log_head, "engine": engine}
+        reopen_run(store, ground.resumed.id, dropped, note)
         for attempt in dropped:
             remove_attempt_output(store, ground.resumed.id, attempt.id)
         return ground.resumed.id
@@ -176,7 +178,7 @@ def _begin_run(ground: Ground, environment: Environment | None) -> int:
         image=ground.image,
         image_id=environment.image.id if environment else None,
         image_chosen=not ground.policy.present,
-        engine=asdict(environment.executor.describe()) if environment else None,
+        engine=engine,
         policy_digest=ground.policy.digest,
         log_head=ground.gate.log_head,
         items=[item.id for item in ground.items],

@@ -7,7 +7,6 @@ own: no line of a plan can pass for one of ours.
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -16,9 +15,10 @@ from codeboost import __version__
 from codeboost.diagnostics import Diagnostic, Position, Severity
 from codeboost.parsing.nodes import split_lines
 from codeboost.plan.rules import RULES
+from codeboost.reporting.width import measure
 from codeboost.visible import escape
 
-__all__ = ["annotate", "render_github", "render_sarif", "render_text", "summarise", "to_json"]
+__all__ = ["annotate", "render_github", "render_sarif", "render_text", "to_json"]
 
 # A plan's line may be a MiB long; around the caret this much of it is shown.
 _SHOWN_BEFORE = 60
@@ -72,28 +72,12 @@ def _draw(lines: Sequence[str], position: Position, *, color: bool) -> list[str]
     caret = _paint("^", _GREEN, color=color)
     return [
         f"{number:>6} {bar} {before}{after}".rstrip(),
-        f"{'':>6} {bar} {' ' * _measure(before)}{caret}",
+        f"{'':>6} {bar} {' ' * measure(before)}{caret}",
     ]
-
-
-def _measure(text: str) -> int:
-    """The columns that ``text`` takes on a terminal."""
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        for char in text
-    )
 
 
 def _paint(text: str, code: str, *, color: bool) -> str:
     return f"{code}{text}{_RESET}" if color else text
-
-
-def summarise(diagnostics: Iterable[Diagnostic]) -> str:
-    """``2 errors, 1 warning``; ``no errors`` when there is nothing."""
-    severities = [diagnostic.severity for diagnostic in diagnostics]
-    counts = [(severities.count(severity), str(severity)) for severity in Severity]
-    told = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
-    return ", ".join(told) or "no errors"
 
 
 # GitHub

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -382,3 +383,38 @@ def test_a_move_that_was_written_and_not_noted_is_no_edit(site: Any, build: Any)
     site.set_status("P1", "review")
     assert TaskMover.open(site.project, 412, "GH").replay() == []
     assert list_pending_moves(site.store, site.project.repository.id) == []
+
+
+def test_going_on_asks_whom_the_run_asked(site: Any, build: Any) -> None:
+    """A plan that came by --ci and that a person approved later: her runs go by her approvals, also when they go on."""
+    from codeboost.operations.approve_plan import record_approval
+    from codeboost.operations.ci_plan import take_ci_plan
+    from codeboost.operations.plan_file import PlanFile
+    from codeboost.operations.project import require_plan
+    from codeboost.plan.canonical import encode_plan
+
+    policy = site.top / "codeboost.toml"
+    policy.write_text(policy.read_text().replace("codeboost/example:1", "example@sha256:" + "0" * 64))
+    base = site.commit("An exact image")
+    plan = build.make_plan(build.make_item("P1", "a", "b"))
+    take_ci_plan(site.store, site.top, PlanFile("plan.json", encode_plan(plan), "json"), base=base)
+    record_approval(site.project, require_plan(site.project, 412), "--yes")
+    for text in ("a", "b"):
+        site.approve(text)
+    cut_short(site, build, "b")
+    assert list_verdicts(resume(site, FakeExecutor(), build.Recorder())) == ["passed", "passed"]
+
+
+def test_a_run_that_went_on_on_another_engine_says_so(site: Any, build: Any) -> None:
+    site.adopt(build.make_plan(build.make_item("P1", "a", "b")))
+    cut_short(site, build, "b")
+
+    class Newer(FakeExecutor):
+        def describe(self) -> Any:
+            return replace(FakeExecutor.describe(self), version="2")
+
+    resume(site, Newer(), build.Recorder())
+    (run,) = list_runs(site.store, site.project.repository.id, 412)
+    assert run.engine is not None
+    assert run.engine["version"] == "1"
+    assert [note["engine"]["version"] for note in run.options["resumed"]] == ["2"]

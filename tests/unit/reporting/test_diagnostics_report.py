@@ -3,14 +3,13 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from codeboost import Diagnostic
 from codeboost.diagnostics import Position, Severity
 from codeboost.plan.rules import RULES
-from codeboost.reporting.diagnostics import render_github, render_sarif, render_text, summarise, to_json
+from codeboost.reporting.diagnostics import render_github, render_sarif, render_text, to_json
 
 HOSTILE = st.text("ab\x1b[2J\r\n\t\u202e\u2028::error%,\\", max_size=20)
 
@@ -123,12 +122,3 @@ def test_json_has_every_field() -> None:
         "keyword": "k",
         "hint": "h",
     }
-
-
-@pytest.mark.parametrize(
-    ("errors", "warnings", "said"),
-    [(0, 0, "no errors"), (1, 0, "1 error"), (2, 1, "2 errors, 1 warning"), (0, 2, "2 warnings")],
-)
-def test_summary(errors: int, warnings: int, said: str) -> None:
-    found = [make()] * errors + [Diagnostic("open-questions", Severity.WARNING, "x")] * warnings
-    assert summarise(found) == said
