@@ -34,8 +34,9 @@ from codeboost.policy import read_policy
 from codeboost.store.approval_log import GENESIS, list_log
 from codeboost.store.output import find_output
 from codeboost.store.plans import StoredPlan, is_ci_plan, list_plans
-from codeboost.store.runs import Attempt, KeptStream, find_attempt, find_run
+from codeboost.store.runs import Attempt, KeptStream, find_attempt, find_run, list_decisive_attempts
 from codeboost.store.verdicts import find_verdict
+from codeboost.verdict import Verdict
 from codeboost.visible import cut
 
 __all__ = ["Answer", "AttestationCheck", "Verification", "verify_attestation"]
@@ -200,6 +201,7 @@ def _check_store(facts: Facts, project: Project | None) -> Iterator[AttestationC
     # What is not on record was told already.
     if records.answer is Answer.HOLDS:
         yield _check_tests(facts, project, stored)
+        yield _check_current(facts, project, stored)
 
 
 def _find_plan(facts: Facts, project: Project) -> StoredPlan | None:
@@ -293,6 +295,17 @@ def _check_tests(facts: Facts, project: Project, stored: StoredPlan) -> Attestat
     if facts.result is not Result.FAILED and not has_whole_run(project, stored, tree):
         return AttestationCheck("tests", Answer.WRONG, "no single run of every item has passed on this tree")
     return AttestationCheck("tests", Answer.HOLDS, "its tests are those of the plan, as they are on record")
+
+
+def _check_current(facts: Facts, project: Project, stored: StoredPlan) -> AttestationCheck:
+    """Whether what it calls passed still is, by the newest attempt of each command on this tree."""
+    newest = list_decisive_attempts(project.store, stored.id, facts.find("tree", "gitTree") or "")
+    for attempt in _list_attempts(facts, project):
+        now = newest.get((attempt.item, attempt.position), attempt)
+        if attempt.verdict is Verdict.PASSED and now.verdict is not Verdict.PASSED:
+            text = f"{attempt.item}.{attempt.position} is {now.verdict} since run {now.run_id}"
+            return AttestationCheck("current", Answer.WRONG, text)
+    return AttestationCheck("current", Answer.HOLDS, "no later run says otherwise")
 
 
 def _expect_tests(

@@ -22,6 +22,7 @@ from codeboost.operations.verify_attestation import Answer, Verification, verify
 from codeboost.reporting.attestation import describe_verification, render_verification
 from codeboost.sandbox.fake import FakeExecutor, ScriptedRun
 from codeboost.store.verdicts import Answer as Said
+from codeboost.verdict import Verdict
 
 
 def make_key(folder: Path, name: str, *options: str) -> tuple[Path, Path]:
@@ -248,11 +249,34 @@ def test_changed_output_is_found(statement: Any, verify: Any, site: Any) -> None
     assert answers(verify(statement))["outputs"] is Answer.UNKNOWN
 
 
+def test_the_output_of_a_reused_pass_is_looked_at(statement: Any, verify: Any, site: Any) -> None:
+    site.run()
+    reused = build_statement(make_report(site.project, 412), str(site.project.repository))
+    assert reused != statement
+    assert answers(verify(reused))["outputs"] is Answer.HOLDS
+    (output,) = (site.store.home / "output").glob("*/*.stdout")
+    output.write_bytes(b"2 passed\n")
+    assert answers(verify(reused))["outputs"] is Answer.WRONG
+
+
 def test_a_later_verdict_does_not_make_an_older_attestation_wrong(
     statement: Any, verify: Any, site: Any
 ) -> None:
     give_verdict(site.project, "GH412-P1", 2, Said.FAIL)
     assert verify(statement).holds
+
+
+def test_a_pass_that_a_later_failure_followed_is_no_current_pass(
+    statement: Any, verify: Any, site: Any
+) -> None:
+    """Otherwise anybody could pick the one good run of a flaky command and leave the others out."""
+    failed = ScriptedRun(Verdict.FAILED, 1, reason="exit 1")
+    assert site.run(FakeExecutor({("true", "1"): failed}), fresh=True).exit_code == 1
+    found = verify(statement)
+    assert answers(found)["current"] is Answer.WRONG
+    assert "P1.1" in render_verification(found)
+    assert site.run(fresh=True).exit_code == 0
+    assert answers(verify(statement))["current"] is Answer.HOLDS, "another pass of the same tree"
 
 
 def test_with_the_checkout_alone_only_the_digests_are_vouched_for(
