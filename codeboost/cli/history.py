@@ -14,7 +14,7 @@ from codeboost.cli.options import MAX_DAYS, MAX_NUMBER, IssueArgument, JsonFlag,
 if TYPE_CHECKING:
     from codeboost.operations.find_log import KeptOutput
     from codeboost.operations.project import Project
-    from codeboost.store.runs import Attempt
+    from codeboost.store.attempts import Attempt
 
 __all__ = ["log", "prune", "runs"]
 

@@ -15,8 +15,9 @@ from typing import Any
 
 from codeboost.operations.evidence import CommandEvidence, StatementEvidence
 from codeboost.operations.make_report import Report
+from codeboost.store.attempts import Attempt
 from codeboost.store.plans import StoredPlan
-from codeboost.store.runs import Attempt, RunRecord
+from codeboost.store.runs import RunRecord
 from codeboost.store.verdicts import CheckVerdict
 
 __all__ = [

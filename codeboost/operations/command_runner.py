@@ -23,16 +23,11 @@ from codeboost.operations.schedule import Command, Schedule
 from codeboost.planr.model import Status
 from codeboost.sandbox.base import CommandSpec, Outcome, SetupOutcome, StreamRecord
 from codeboost.store.approval_log import digest_argv
+from codeboost.store.attempts import Attempt, KeptStream, add_attempt, find_passed_attempt
 from codeboost.store.database import utc_now
 from codeboost.store.output import keep_output, take_tail
-from codeboost.store.runs import (
-    Attempt,
-    KeptStream,
-    TaskMove,
-    add_attempt,
-    find_passed_attempt,
-    find_successor,
-)
+from codeboost.store.runs import find_successor
+from codeboost.store.task_moves import TaskMove
 from codeboost.verdict import Verdict
 
 __all__ = ["CommandRunner"]

@@ -13,8 +13,9 @@ from codeboost.errors import UsageError
 from codeboost.operations.project import Project, require_plan
 from codeboost.operations.schedule import Command, list_commands
 from codeboost.plan.model import CheckType
+from codeboost.store.attempts import Attempt, list_decisive_attempts
 from codeboost.store.plans import StoredPlan, is_ci_plan, list_plans
-from codeboost.store.runs import Attempt, RunRecord, find_run, list_decisive_attempts, list_runs
+from codeboost.store.runs import RunRecord, find_run, list_runs
 from codeboost.store.verdicts import Answer, CheckVerdict, list_verdicts
 from codeboost.verdict import Verdict
 

@@ -11,9 +11,10 @@ from codeboost.errors import UsageError
 from codeboost.operations.project import Project, require_plan
 from codeboost.operations.task_name import TaskName, parse_task_name
 from codeboost.plan.model import CheckType
+from codeboost.store.attempts import Attempt, find_attempts, list_attempts
 from codeboost.store.output import read_output
 from codeboost.store.plans import find_plan_by_id
-from codeboost.store.runs import Attempt, RunRecord, find_attempts, list_attempts, list_runs
+from codeboost.store.runs import RunRecord, list_runs
 from codeboost.verdict import Verdict
 from codeboost.visible import cut
 

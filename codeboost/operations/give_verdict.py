@@ -18,7 +18,7 @@ from codeboost.plan.model import CheckType, Item
 from codeboost.planr.model import Status
 from codeboost.policy import read_policy
 from codeboost.store.plans import StoredPlan, find_latest_plan
-from codeboost.store.runs import TaskMove, find_last_move
+from codeboost.store.task_moves import TaskMove, find_last_move
 from codeboost.store.verdicts import Answer, CheckVerdict, add_verdict
 from codeboost.visible import cut
 

@@ -12,9 +12,10 @@ from codeboost.operations.move_tasks import name_task
 from codeboost.operations.project import Project
 from codeboost.operations.run_model import Tail
 from codeboost.policy import Policy, read_policy
+from codeboost.store.attempts import Attempt
 from codeboost.store.output import read_output, take_tail
 from codeboost.store.plans import StoredPlan
-from codeboost.store.runs import Attempt, list_runs
+from codeboost.store.runs import list_runs
 from codeboost.verdict import Verdict
 
 __all__ = ["NOT_RUN", "Report", "Result", "has_whole_run", "make_report", "name_verdict", "say_why"]

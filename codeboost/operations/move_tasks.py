@@ -18,7 +18,7 @@ from codeboost.planr.config import find_root, load_config
 from codeboost.planr.model import Status
 from codeboost.planr.storage import lock_root
 from codeboost.planr.taskfile import parse_status
-from codeboost.store.runs import (
+from codeboost.store.task_moves import (
     TaskMove,
     add_task_move,
     find_last_move,

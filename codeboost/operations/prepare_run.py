@@ -16,8 +16,9 @@ from codeboost.operations.schedule import list_commands
 from codeboost.plan.model import Item, Plan
 from codeboost.policy import Policy, read_policy
 from codeboost.sandbox.base import Owner, PullPolicy
+from codeboost.store.attempts import Attempt, list_attempts, list_last_attempts
 from codeboost.store.plans import StoredPlan, find_plan_by_id, is_abandoned
-from codeboost.store.runs import Attempt, RunRecord, list_attempts, list_last_attempts, list_runs
+from codeboost.store.runs import RunRecord, list_runs
 from codeboost.verdict import Verdict
 from codeboost.visible import cut
 

@@ -29,10 +29,11 @@ from codeboost.operations.run_model import (
     RunResult,
 )
 from codeboost.sandbox.base import Executor, SetupOutcome, SetupSpec, SnapshotSpec
+from codeboost.store.attempts import list_attempts
 from codeboost.store.database import utc_now
 from codeboost.store.locks import hold_issue
 from codeboost.store.output import remove_attempt_output
-from codeboost.store.runs import add_run, end_run, list_attempts, reopen_run
+from codeboost.store.runs import add_run, end_run, reopen_run
 from codeboost.visible import cut
 
 __all__ = ["run_checks"]

@@ -14,8 +14,9 @@ from codeboost.operations.schedule import Command
 from codeboost.plan.model import Item, Plan
 from codeboost.policy import Policy
 from codeboost.sandbox.base import Executor, ImageRecord, Owner, PullPolicy, Snapshot
+from codeboost.store.attempts import Attempt
 from codeboost.store.plans import StoredPlan
-from codeboost.store.runs import Attempt, RunRecord
+from codeboost.store.runs import RunRecord
 from codeboost.verdict import Verdict, choose_exit_code
 
 __all__ = [

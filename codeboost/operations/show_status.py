@@ -14,7 +14,7 @@ from codeboost.operations.project import Project, require_plan
 from codeboost.planr.model import Status
 from codeboost.policy import read_policy
 from codeboost.store.plans import StoredPlan, is_abandoned
-from codeboost.store.runs import list_pending_moves
+from codeboost.store.task_moves import list_pending_moves
 from codeboost.visible import cut
 
 __all__ = ["IssueStatus", "TaskLine", "Wait", "show_status"]

@@ -32,9 +32,10 @@ from codeboost.plan.canonical import digest_plan
 from codeboost.plan.model import CheckType, Plan
 from codeboost.policy import read_policy
 from codeboost.store.approval_log import GENESIS, list_log
+from codeboost.store.attempts import Attempt, KeptStream, find_attempt, list_decisive_attempts
 from codeboost.store.output import find_output
 from codeboost.store.plans import StoredPlan, is_ci_plan, list_plans
-from codeboost.store.runs import Attempt, KeptStream, find_attempt, find_run, list_decisive_attempts
+from codeboost.store.runs import find_run
 from codeboost.store.verdicts import find_verdict
 from codeboost.verdict import Verdict
 from codeboost.visible import cut

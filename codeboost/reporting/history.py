@@ -12,7 +12,7 @@ from codeboost.operations.find_log import KeptOutput, RunRow
 from codeboost.operations.give_verdict import GivenVerdict
 from codeboost.operations.prune import PruneResult
 from codeboost.reporting.runs import describe_attempt, describe_statement, render_lines, show_verdict
-from codeboost.store.runs import Attempt
+from codeboost.store.attempts import Attempt
 from codeboost.visible import escape
 
 __all__ = [

@@ -13,7 +13,7 @@ from codeboost.operations.run_model import RunListener, Tail
 from codeboost.operations.schedule import Command
 from codeboost.reporting.runs import VERDICT_WIDTH, render_tail, show_row, show_verdict
 from codeboost.reporting.width import fit
-from codeboost.store.runs import Attempt
+from codeboost.store.attempts import Attempt
 from codeboost.verdict import Verdict
 from codeboost.visible import escape
 

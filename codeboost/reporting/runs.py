@@ -12,7 +12,7 @@ from codeboost.operations.evidence import StatementEvidence
 from codeboost.operations.run_model import ItemResult, RunResult, Tail
 from codeboost.reporting.scope import describe_scope, render_scope_finding
 from codeboost.reporting.width import fit
-from codeboost.store.runs import Attempt
+from codeboost.store.attempts import Attempt
 from codeboost.verdict import Verdict
 from codeboost.visible import cut, escape
 

@@ -6,6 +6,7 @@ and attempts. Command output lies beside it in files. A store newer than the pro
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import sqlite3
@@ -20,7 +21,7 @@ from typing import Self
 from codeboost.errors import StoreError
 from codeboost.visible import cut
 
-__all__ = ["Store", "find_home", "utc_now"]
+__all__ = ["Store", "encode_json", "find_home", "utc_now"]
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 # Longer than any transaction of ours; another process that holds the lock for longer is stuck.
@@ -40,6 +41,11 @@ def find_home() -> Path:
 def utc_now() -> str:
     """The time as it is stored: ISO 8601, UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def encode_json(value: object) -> str:
+    """JSON as it is stored in a column."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(slots=True)

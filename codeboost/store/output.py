@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from codeboost.errors import StoreError
+from codeboost.store.attempts import KeptStream
 from codeboost.store.database import Store
-from codeboost.store.runs import KeptStream
 from codeboost.visible import cut
 
 __all__ = [

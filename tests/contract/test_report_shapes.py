@@ -14,7 +14,7 @@ import pytest
 
 from codeboost.cli.app import build_app
 from codeboost.cli.console import run_app
-from codeboost.store.runs import Attempt
+from codeboost.store.attempts import Attempt
 
 PROJECT = Path(__file__).parents[2] / "examples/payments"
 

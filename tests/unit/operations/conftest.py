@@ -28,8 +28,8 @@ from codeboost.plan.model import ChangeKind, Check, CheckType, FileChange, Item,
 from codeboost.planr.model import Goal
 from codeboost.planr.workspace import Workspace
 from codeboost.sandbox.fake import FakeExecutor
+from codeboost.store.attempts import Attempt
 from codeboost.store.database import Store
-from codeboost.store.runs import Attempt
 
 ISSUE = 412
 

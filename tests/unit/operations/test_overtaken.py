@@ -11,7 +11,7 @@ import pytest
 from codeboost.operations.move_tasks import TaskMover
 from codeboost.planr.model import Status
 from codeboost.sandbox.fake import FakeExecutor, ScriptedRun
-from codeboost.store.runs import list_pending_moves
+from codeboost.store.task_moves import list_pending_moves
 from codeboost.verdict import Verdict
 
 SLOW = ScriptedRun(seconds=0.3)

@@ -11,9 +11,9 @@ from codeboost.operations.find_log import read_kept_output
 from codeboost.operations.prune import prune
 from codeboost.sandbox.fake import FakeExecutor, ScriptedRun
 from codeboost.store import output
+from codeboost.store.attempts import find_passed_attempt
 from codeboost.store.database import Store
 from codeboost.store.locks import hold_issue
-from codeboost.store.runs import find_passed_attempt
 
 PLAIN: dict[str, Any] = {"output_days": 30, "output_bytes": 1 << 30, "run_days": 365}
 PRINTS = FakeExecutor({("true",): ScriptedRun(stdout=b"x" * 100)})

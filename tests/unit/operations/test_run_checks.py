@@ -11,7 +11,8 @@ from codeboost.errors import ApprovalNeededError, EngineError, UsageError
 from codeboost.sandbox.base import SetupOutcome
 from codeboost.sandbox.fake import FakeExecutor, ScriptedRun
 from codeboost.store.approval_log import digest_argv
-from codeboost.store.runs import list_attempts, list_runs
+from codeboost.store.attempts import list_attempts
+from codeboost.store.runs import list_runs
 from codeboost.verdict import Verdict
 
 FAILS = ScriptedRun(Verdict.FAILED, 1, stderr=b"it broke\n", reason="exit 1")

@@ -16,8 +16,10 @@ from codeboost.operations.run_model import ResumeRequest, RunResult
 from codeboost.planr.model import Status
 from codeboost.sandbox.base import PullPolicy
 from codeboost.sandbox.fake import FakeExecutor, ScriptedRun
+from codeboost.store.attempts import list_attempts
 from codeboost.store.locks import hold_issue
-from codeboost.store.runs import list_attempts, list_pending_moves, list_runs
+from codeboost.store.runs import list_runs
+from codeboost.store.task_moves import list_pending_moves
 from codeboost.verdict import Verdict
 
 FAILS = ScriptedRun(Verdict.FAILED, 1, stderr=b"it broke\n", reason="exit 1")

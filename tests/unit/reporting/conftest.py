@@ -13,8 +13,8 @@ from codeboost.operations.find_scope import Scope, ScopeFinding, ScopeKind
 from codeboost.operations.make_report import Report, Result
 from codeboost.operations.schedule import Command
 from codeboost.policy import Policy, SandboxPolicy
+from codeboost.store.attempts import Attempt, KeptStream
 from codeboost.store.plans import StoredPlan
-from codeboost.store.runs import Attempt, KeptStream
 from codeboost.store.verdicts import Answer, CheckVerdict
 from codeboost.verdict import Verdict
 
