@@ -9,48 +9,26 @@ everything that the document does not say is a line on stderr. Exit codes: 0 goo
 from __future__ import annotations
 
 import gc
-import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from codeboost.cli.streams import fill_streams, silence
-from codeboost.errors import CodeboostError, InputError, UsageError
+from codeboost.cli.answers import PROGRAM, Answer, ProblemsError, explain, fail, write
+from codeboost.cli.streams import fill_streams
+from codeboost.errors import CodeboostError, UsageError
+from codeboost.reporting.tasks import render_goal, render_tasks
 from codeboost.visible import cut, escape
 
 if TYPE_CHECKING:
-    from codeboost.planr.model import Finding, Goal, Status, Task
+    from codeboost.planr.model import Goal, Status
     from codeboost.planr.workspace import Workspace
 
 __all__ = ["build_app", "main", "run"]
-
-PROGRAM = "planr"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a command has to say: lines for people, or one document; what is worth a line on stderr; the exit code."""
-
-    text: str = ""
-    document: object = None
-    errors: Sequence[str] = ()
-    warnings: Sequence[str] = ()
-    remarks: Sequence[str] = ()
-    exit_code: int = 0
-
-
-class _ProblemsError(InputError):
-    """The planning files have errors, and half a graph is no answer."""
-
-    def __init__(self, errors: Iterable[Finding], warnings: Iterable[Finding]) -> None:
-        self.errors = [str(finding) for finding in errors]
-        self.warnings = [str(finding) for finding in warnings]
-        super().__init__(f"{len(self.errors)} errors")
 
 
 def _refuse_repeats(command: Any, context: Any, arguments: Sequence[str]) -> None:
@@ -208,7 +186,7 @@ def list_tasks(
     )
     if _wants_json(context):
         return _answer_with(workspace, document=[graph.describe_task(task) for task in chosen])
-    return _answer_with(workspace, text=_draw_tasks(workspace, chosen) or "planr: no task fits")
+    return _answer_with(workspace, text=render_tasks(workspace, chosen) or "planr: no task fits")
 
 
 @_command("next")
@@ -241,9 +219,9 @@ def find_next(
         "ready": [graph.describe_task(task) for task in ready],
         "waiting": [graph.describe_task(task) for task in waiting],
     }
-    lines = ["ready:", _draw_tasks(workspace, ready) or "  nothing"]
+    lines = ["ready:", render_tasks(workspace, ready) or "  nothing"]
     if waiting:
-        lines += ["waiting for a person:", _draw_tasks(workspace, waiting)]
+        lines += ["waiting for a person:", render_tasks(workspace, waiting)]
     return _answer_with(workspace, document=document, text="\n".join(lines))
 
 
@@ -313,7 +291,7 @@ def show_or_set_goal(
         goal = set_goal(workspace.root, name, state=wanted, thread=thread).after
         workspace = workspace.with_goal(goal)
     described = workspace.graph.describe_goal(goal)
-    return _answer_with(workspace, document=described, text=_draw_goal(described))
+    return _answer_with(workspace, document=described, text=render_goal(described))
 
 
 @_command("board")
@@ -400,7 +378,7 @@ def run(arguments: list[str]) -> int:
     """Run one command line, write its answer to stdout and stderr, and give its exit code."""
     as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
     answer = _invoke(arguments)
-    written = _write(answer, as_json=as_json)
+    written = write(answer, as_json=as_json)
     return answer.exit_code if written else answer.exit_code or 1
 
 
@@ -411,79 +389,18 @@ def _invoke(arguments: list[str]) -> Answer:
         said = typer.main.get_command(build_app(names)).main(
             args=arguments, prog_name=PROGRAM, standalone_mode=False
         )
-    except _ProblemsError as problems:
-        return _fail(problems.errors, 1, problems.warnings)
+    except ProblemsError as problems:
+        return fail(problems.errors, 1, problems.warnings)
     except CodeboostError as error:
         message = escape(str(error)) + (f" ({escape(error.hint)})" if error.hint else "")
-        return _fail([message], 2 if isinstance(error, UsageError) else 1)
+        return fail([message], 2 if isinstance(error, UsageError) else 1)
     except typer.TyperException as error:
-        return _fail([escape(error.format_message())], 2)
+        return fail([escape(error.format_message())], 2)
     except typer.Abort:
         return Answer(exit_code=130)
     except Exception as error:  # noqa: BLE001 - the last door: a person gets one line, a maintainer the log
-        return _explain(error, arguments)
+        return explain(error, arguments)
     return said if isinstance(said, Answer) else Answer(exit_code=said if isinstance(said, int) else 0)
-
-
-def _explain(error: Exception, arguments: Sequence[str]) -> Answer:
-    from codeboost.cli.console import find_cause, report_bug
-
-    cause = find_cause(error, arguments)
-    if cause is not None:
-        return _fail([escape(str(cause))], 2 if isinstance(cause, UsageError) else 1)
-    # People get its lines; whoever reads the document gets one all the same.
-    code = report_bug(error, PROGRAM, arguments)
-    return replace(_fail([f"{type(error).__name__}: {error}"], code), errors=())
-
-
-def _fail(errors: Sequence[str], exit_code: int, warnings: Sequence[str] = ()) -> Answer:
-    return Answer(
-        document={"ok": False, "errors": errors, "warnings": warnings},
-        errors=errors,
-        warnings=warnings,
-        exit_code=exit_code,
-    )
-
-
-def _write(answer: Answer, *, as_json: bool) -> bool:
-    """Whether stdout took what it was to get."""
-    if as_json and answer.document is not None:
-        text = _encode(answer.document)
-        says_all = isinstance(answer.document, dict) and "warnings" in answer.document
-        lines = [] if says_all else [f"warning: {warning}" for warning in answer.warnings]
-    else:
-        text = answer.text
-        label = "" if answer.exit_code == 2 else "error: "
-        lines = [label + error for error in answer.errors]
-        lines += [f"warning: {warning}" for warning in answer.warnings]
-    lines += answer.remarks
-    fault = _put(sys.stdout, f"{text}\n" if text else "")
-    if fault:
-        lines.append(f"the answer cannot be written: {fault}")
-    _put(sys.stderr, "".join(f"{PROGRAM}: {line}\n" for line in lines))
-    return fault is None
-
-
-def _put(stream: Any, text: str) -> str | None:
-    """Write to a stream, and say why it takes nothing. That its reader has left, as in ``planr list | head``, is no failure."""
-    try:
-        stream.flush()
-        # Bytes: whatever the terminal's encoding is, we write UTF-8.
-        stream.buffer.write(text.encode("utf-8", "backslashreplace"))
-        stream.buffer.flush()
-    except BrokenPipeError:
-        silence(stream)
-    except OSError as error:
-        silence(stream)
-        return str(error.strerror)
-    return None
-
-
-def _encode(document: object) -> str:
-    """JSON in ASCII, so that nothing in it can act on a terminal; a list has one object a line."""
-    if isinstance(document, list) and document:
-        return "[\n" + ",\n".join(map(json.dumps, document)) + "\n]"
-    return json.dumps(document)
 
 
 def _wants_json(context: typer.Context) -> bool:
@@ -519,14 +436,14 @@ def _load(context: typer.Context, root: Path | None, *, keep_sources: bool = Fal
 
     workspace = Workspace.load(_choose_root(context, root), keep_sources=keep_sources)
     if workspace.errors:
-        raise _ProblemsError(workspace.errors, workspace.warnings)
+        raise ProblemsError(workspace.errors, workspace.warnings)
     return workspace
 
 
 def _answer_with(workspace: Workspace, *, document: object = None, text: str = "") -> Answer:
     """An answer that carries what the files are warned about, and fails when a change has broken them."""
     if workspace.errors:
-        raise _ProblemsError(workspace.errors, workspace.warnings)
+        raise ProblemsError(workspace.errors, workspace.warnings)
     return Answer(text, document, warnings=[str(finding) for finding in workspace.warnings])
 
 
@@ -553,36 +470,6 @@ def _check_text(value: str | None, option: str) -> None:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _draw_tasks(workspace: Workspace, tasks: Sequence[Task]) -> str:
-    graph = workspace.graph
-    rows = []
-    for task in tasks:
-        waits = graph.open_deps(task) if task.status.value == "open" else ()
-        note = "ready" if graph.is_ready(task) else f"waits for {cut(', '.join(waits), 30)}" if waits else ""
-        rows.append(
-            (
-                cut(task.id, 40),
-                task.status.value,
-                cut(graph.stream(task) or "-", 20),
-                note,
-                cut(task.title, 100),
-            )
-        )
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
-    return "\n".join(
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False) if width), row[4]])
-        for row in rows
-    )
-
-
-def _draw_goal(described: dict[str, Any]) -> str:
-    lines = [f"{described['name']}: {described['title']}", f"state {described['state']}"]
-    lines += [f"{key} {described[key]}" for key in ("stream", "budget", "thread") if described[key]]
-    lines.append(f"done {described['done']} of {described['total']}")
-    lines += [f"{key} {', '.join(described[key])}" for key in ("scope", "ready", "waiting") if described[key]]
-    return "\n".join(escape(line) for line in lines)
 
 
 if __name__ == "__main__":
