@@ -77,8 +77,8 @@ def find_scope(project: Project, issue: int, rev: str = "HEAD") -> Scope:
     return find_scope_of(project, stored, project.git.resolve_commit(rev))
 
 
-def find_scope_of(project: Project, stored: StoredPlan, commit: str) -> Scope:
-    """Compare a commit (a full id) with one revision of a plan."""
+def find_scope_of(project: Project, stored: StoredPlan, commit: str, gate: Gate | None = None) -> Scope:
+    """Compare a commit (a full id) with one revision of a plan; ``gate`` is the one that a run has asked, if any."""
     plan, base = stored.plan, stored.base_commit
     policy = read_policy(project.git, base)
     mover = TaskMover.open(project, stored.issue, policy.task_prefix)
@@ -96,11 +96,12 @@ def find_scope_of(project: Project, stored: StoredPlan, commit: str) -> Scope:
     findings = comparison.compare(plan, kept)
     if any(change.path == POLICY_FILE.encode() for change in changes):
         findings.append(_describe_policy(plan, base))
-    gate = (
-        load_reviewed_gate(project.git, policy, base)
-        if by_ci
-        else load_gate(project.store, project.repository.id, project.git, policy, base)
-    )
+    if gate is None:
+        gate = (
+            load_reviewed_gate(project.git, policy, base)
+            if by_ci
+            else load_gate(project.store, project.repository.id, project.git, policy, base)
+        )
     findings += _find_changed_pins(gate, plan, commit)
     return Scope(
         issue=stored.issue,

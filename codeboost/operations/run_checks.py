@@ -232,7 +232,7 @@ def _summarise(ground: Ground, runner: CommandRunner, run_id: int, began: float)
         complete=ground.is_complete,
         left=ground.left,
         warnings=runner.warnings,
-        scope=find_scope_of(ground.project, ground.stored, ground.commit),
+        scope=find_scope_of(ground.project, ground.stored, ground.commit, ground.gate),
         duration_s=time.monotonic() - began,
         ci=ground.request.ci_plan is not None,
     )

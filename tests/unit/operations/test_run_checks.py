@@ -253,3 +253,21 @@ def test_a_commit_beside_the_base_is_refused(site: Any, build: Any) -> None:
     site.commit("No common history")
     with pytest.raises(UsageError, match="does not descend"):
         site.run()
+
+
+def test_a_run_asks_one_gate_from_its_start_to_its_end(
+    site: Any, build: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its report says of pinned files belongs to the approvals that it ran by, whatever was approved meanwhile."""
+    from codeboost.store.approvals import list_approvals
+
+    site.adopt(build.make_plan(build.make_item("P1", "true")))
+    read = []
+
+    def look(*arguments: Any) -> Any:
+        read.append(arguments)
+        return list_approvals(*arguments)
+
+    monkeypatch.setattr("codeboost.operations.check_approval.list_approvals", look)
+    assert site.run().exit_code == 0
+    assert len(read) == 1
