@@ -100,7 +100,6 @@ class SnapshotSpec:
     commit: str
     image_id: str
     git: bool
-    excluded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

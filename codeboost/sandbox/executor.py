@@ -90,9 +90,7 @@ class DockerExecutor:
 
     def take_snapshot(self, spec: SnapshotSpec) -> Snapshot:
         repository = GitRepo.open(spec.repository)
-        snapshot, laid = take_snapshot(
-            self._client, repository, spec.commit, spec.image_id, git=spec.git, excluded=spec.excluded
-        )
+        snapshot, laid = take_snapshot(self._client, repository, spec.commit, spec.image_id, git=spec.git)
         self._laid[snapshot.image_id] = laid
         return snapshot
 

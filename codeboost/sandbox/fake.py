@@ -101,7 +101,7 @@ class FakeExecutor:
     def take_snapshot(self, spec: SnapshotSpec) -> Snapshot:
         reused = spec in self.snapshots
         self.snapshots.append(spec)
-        key = _digest(f"{spec.commit} {spec.image_id} {spec.git} {spec.excluded}")
+        key = _digest(f"{spec.commit} {spec.image_id} {spec.git}")
         return Snapshot("sha256:" + key, key, spec.commit, reused)
 
     def execute(self, spec: CommandSpec, cancelled: threading.Event) -> Outcome:

@@ -25,7 +25,7 @@ from codeboost.sandbox.lock import hold_lock
 from codeboost.sandbox.onecommit import GitFile, make_git_folder
 from codeboost.sandbox.owner import Label
 from codeboost.sandbox.profile import HOME, USER_ID, WORKSPACE
-from codeboost.sandbox.tree import SnapshotTree, is_below, is_lfs_pointer, read_tree, show_paths
+from codeboost.sandbox.tree import SnapshotTree, is_lfs_pointer, read_tree, show_paths
 from codeboost.visible import cut
 
 __all__ = [
@@ -66,13 +66,10 @@ class LaidTree:
 
     repository: GitRepo
     commit: str
-    excluded: tuple[str, ...]
     extras: bytes = b""
 
     def is_folder(self, path: str) -> bool:
         """Whether the snapshot has a folder at ``path``, relative to its root, and no link on the way."""
-        if is_below(path.encode("utf-8", "surrogateescape"), self.excluded):
-            return False
         entry = self.repository.find_entry(self.commit, path)
         return entry is not None and (entry.kind == "tree" or entry.is_gitlink)
 
@@ -84,20 +81,18 @@ def take_snapshot(
     image_id: str,
     *,
     git: bool,
-    excluded: tuple[str, ...] = (),
 ) -> tuple[Snapshot, LaidTree]:
     """The snapshot, made or found, and what a container of it needs to know.
 
     Raises InputError for a tree that may not be laid out, EngineError and GitError for the environment.
     """
-    laid = LaidTree(repository, commit, excluded)
-    if not excluded:
-        # A tree that was laid out once was checked then: its id, read from the commit, says it all.
-        content = repository.find_tree(commit)
-        found = _find(client, _make_key(image_id, content, git=git))
-        if found is not None and not found.extras:
-            return _reuse(client, found, content), laid
-    tree = read_tree(repository, commit, excluded=excluded)
+    laid = LaidTree(repository, commit)
+    # A tree that was laid out once was checked then: its id, read from the commit, says it all.
+    content = repository.find_tree(commit)
+    found = _find(client, _make_key(image_id, content, git=git))
+    if found is not None and not found.extras:
+        return _reuse(client, found, content), laid
+    tree = read_tree(repository, commit)
     key = _make_key(image_id, tree.content, git=git)
     extras = [entry for entry in tree.entries if _is_whiteout(entry.path)]
     if extras:

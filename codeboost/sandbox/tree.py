@@ -54,16 +54,10 @@ class SnapshotTree:
         return tuple(entry.path for entry in self.entries if entry.is_gitlink)
 
 
-def read_tree(
-    repository: GitRepo,
-    commit: str,
-    *,
-    excluded: Iterable[str] = (),
-    only: Iterable[str] | None = None,
-) -> SnapshotTree:
+def read_tree(repository: GitRepo, commit: str, *, only: Iterable[str] | None = None) -> SnapshotTree:
     """The tree of ``commit`` as a snapshot takes it; InputError when no snapshot may be made of it.
 
-    ``excluded`` are paths (with all below them) that are left out; ``only`` leaves out everything else.
+    ``only`` are paths (with all below them): everything else is left out.
     """
     listed = repository.list_tree(commit, sizes=True)
     tree = repository.find_tree(commit)
@@ -82,9 +76,7 @@ def read_tree(
                 f"the tree of commit {commit[:12]} is not what its name says: the repository's object store is damaged",
                 hint="run `git fsck`, or clone the repository anew",
             )
-    entries = [entry for entry in listed if not is_below(entry.path, excluded)]
-    if only is not None:
-        entries = [entry for entry in entries if is_below(entry.path, only)]
+    entries = listed if only is None else [entry for entry in listed if is_below(entry.path, only)]
     content = tree
     if len(entries) != len(listed):
         content, empty = hash_tree(entries, len(tree)), []

@@ -301,15 +301,6 @@ def test_contents_that_are_missing_are_named(lab: Any) -> None:
         lab.executor.take_snapshot(SnapshotSpec(lab.repo.path, commit, lab.image_id, git=True))
 
 
-def test_leaving_paths_out(lab: Any) -> None:
-    lab.repo.write("keep/a", "1").write("plans/x", "2").write("plans-too", "3")
-    commit = lab.repo.commit()
-    spec = SnapshotSpec(lab.repo.path, commit, lab.image_id, git=True, excluded=("plans",))
-    lab._snapshots[commit] = lab.executor.take_snapshot(spec)
-    assert set(read_inside(lab)) == {b"keep", b"keep/a", b"plans-too"}
-    assert lab.run("git", "status", "--porcelain").stdout.head == b""
-
-
 def test_a_full_temporary_folder_is_told_by_its_name(lab: Any, tmp_path: Any) -> None:
     lab.repo.write("big", os.urandom(12 << 20))
     commit = lab.repo.commit()

@@ -44,10 +44,6 @@ def test_a_part_of_it_is_what_git_would_write(checkout: Path) -> None:
     assert [entry.path for entry in part.entries] == [b"a", b"z/deep/er/file"]
     with repo.open_scratch() as scratch:
         assert scratch.write_tree(part.entries) == part.content
-    rest = read_tree(repo, commit, excluded=("z/deep/", "sub"))
-    assert b"z/deep/er/file" not in {entry.path for entry in rest.entries}
-    with repo.open_scratch() as scratch:
-        assert scratch.write_tree(rest.entries) == rest.content
 
 
 def test_inputs_are_told_apart_by_content_and_mode(checkout: Path, git: Callable[..., str]) -> None:
