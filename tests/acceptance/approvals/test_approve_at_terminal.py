@@ -108,7 +108,7 @@ def test_a_changed_program_is_approved_after_its_difference_was_shown(
     assert desk.run("allow", "test", "./run.sh").code == 3
     person = sit_down("allow", "approve", "412", "--rev", "HEAD")
     person.wait_for(QUESTION)
-    assert "approved before, and changed since" in person.shown
+    assert "changed since it was approved" in person.shown
     assert "  | -exit 0\n  | +exit 1" in person.shown
     person.press("a")
     assert person.leave() == 0
