@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,11 @@ class Daemon:
                 os.kill(int(entry.read_text()), signal.SIGKILL)
             except (OSError, ValueError):
                 continue
+        # A shim outlives its container when nobody is left to tell.
+        for place in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                if f"{self.folder}/exec".encode() in place.read_bytes():
+                    os.kill(int(place.parent.name), signal.SIGKILL)
         for line in reversed(Path("/proc/self/mountinfo").read_text("utf-8").splitlines()):
             place = line.split()[4]
             if place.startswith(str(self.folder)):
