@@ -74,10 +74,11 @@ def test_checking_with_and_without_a_context() -> None:
 def test_the_parameters_keep_their_names() -> None:
     assert list(inspect.signature(codeboost.check_plan).parameters) == ["data", "format", "context"]
     assert list(inspect.signature(codeboost.parse_source).parameters) == ["data", "format"]
-    assert list(inspect.signature(codeboost.PlanContext).parameters)[:5] == [
+    assert list(inspect.signature(codeboost.PlanContext).parameters) == [
         "issue",
         "base_entries",
         "approved",
         "path_key",
         "repository",
+        "any_issue",
     ]

@@ -14,6 +14,7 @@ from codeboost.sandbox.owner import Label
 from codeboost.verdict import Verdict
 
 
+@pytest.mark.timing
 def test_an_endless_program_is_ended_in_time_and_gone(plain: Any, client: Any) -> None:
     begin = time.monotonic()
     spec = plain.spec("sleep", "600", timeout_s=1.0)
@@ -21,8 +22,7 @@ def test_an_endless_program_is_ended_in_time_and_gone(plain: Any, client: Any) -
     assert outcome.verdict is Verdict.TIMED_OUT
     assert outcome.timed_out
     assert 1.0 <= outcome.duration_s < 7.0
-    # Confirmed gone, too: how long an engine takes for that when it is busy is not ours to promise.
-    assert time.monotonic() - begin < 60.0
+    assert time.monotonic() - begin < 11.0
     assert client.list_containers(f"{Label.ATTEMPT}={spec.attempt}") == []
 
 
