@@ -30,6 +30,7 @@ __all__ = [
     "check_directives",
     "check_indent",
     "check_softened",
+    "join_key",
     "prepare",
     "soften_tab",
 ]
@@ -43,6 +44,8 @@ _SPECIAL = re.compile(f"[{_FALSE_BREAKS}\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
 # A colon or question mark that begins a plain scalar in a flow collection ([:a], [?a]); 1.1 sees an indicator.
 _FLOW_START = re.compile(r"[\[{,:?][ \t\r\n]*[?:](?=[^\s,\[\]{}])")
 _LONG_ESCAPE = re.compile(r"\\U([0-9a-fA-F]{8})")
+# Two escapes that JSON takes for one character, as YAML has to that reads JSON; libyaml takes neither half.
+_PAIR = re.compile(r"(?<!\\)(?:\\\\)*+(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})")
 _PRIVATE = range(0x100000, 0x10FFFE)
 
 _DIRECTIVE = re.compile(r"(?:\A|(?<=[\r\n]))%([^\r\n]*)")
@@ -64,11 +67,15 @@ class Span(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A text for libyaml: ``restore`` maps stand-ins back; ``is_softened`` says that tabs were made spaces."""
+    """A text for libyaml: ``restore`` maps stand-ins back; ``is_softened`` says that tabs were made spaces.
+
+    In double quotes a stand-in may mean something else (``restore_escaped``): there alone a backslash escapes.
+    """
 
     text: str
     original: str
     restore: dict[int, str]
+    restore_escaped: dict[int, str]
     is_softened: bool = False
 
     def needs_spans(self) -> bool:
@@ -83,21 +90,42 @@ def prepare(text: str) -> Prepared:
     forbidden = _FORBIDDEN.search(text)
     if forbidden:
         raise FaultError(_refuse_control(text, forbidden.start()))
-    special = _SPECIAL.search(text) is not None
-    starts = list(_find_flow_starts(text)) if _FLOW_START.search(text) else []
-    if not special and not starts:
-        return Prepared(text, text, {})
-    taken = {ord(char) for char in set(text)} | {int(code, 16) for code in _LONG_ESCAPE.findall(text)}
-    free = (code for code in _PRIVATE if code not in taken)
-    hidden = {char: chr(next(free)) for char in sorted({*_SPECIAL.findall(text), ":", "?"})}
-    restore = {ord(stand_in): char for char, stand_in in hidden.items()}
+    # The first looks are there because they cost a tenth of the others.
+    special = ("\x7f" in text or not text.isascii()) and _SPECIAL.search(text) is not None
+    has_flow = ("[" in text or "{" in text) and _FLOW_START.search(text) is not None
+    starts = list(_find_flow_starts(text)) if has_flow else []
+    pairs = {match[1] for match in _PAIR.finditer(text)} if "\\u" in text else set()
+    if not special and not starts and not pairs:
+        return Prepared(text, text, {}, {})
+    characters = {pair: _join_pair(pair) for pair in sorted(pairs)}
+    taken = {*map(ord, text), *map(ord, characters.values())}
+    taken |= {int(code, 16) for code in _LONG_ESCAPE.findall(text)}
+    free = (chr(code) for code in _PRIVATE if code not in taken)
+    hidden = {char: next(free) for char in sorted({*_SPECIAL.findall(text), ":", "?"})}
     chars = list(text)
     for offset in starts:
         chars[offset] = hidden[chars[offset]]
     replaced = "".join(chars)
     for char in hidden.keys() - {":", "?"}:
         replaced = replaced.replace(char, hidden[char])
-    return Prepared(replaced, text, restore)
+    restore = {ord(stand_in): char for char, stand_in in hidden.items()}
+    restore_escaped = dict(restore)
+    if pairs:
+        filler = next(free)
+        restore[ord(filler)] = restore_escaped[ord(filler)] = ""
+        stand_ins = {pair: next(free) for pair in characters}
+        for pair, stand_in in stand_ins.items():
+            restore[ord(stand_in)], restore_escaped[ord(stand_in)] = pair, characters[pair]
+        replaced = _PAIR.sub(
+            lambda match: match[0].replace(match[1], stand_ins[match[1]].ljust(len(match[1]), filler)),
+            replaced,
+        )
+    return Prepared(replaced, text, restore, restore_escaped)
+
+
+def _join_pair(pair: str) -> str:
+    high, low = int(pair[2:6], 16), int(pair[8:12], 16)
+    return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
 
 
 def _refuse_control(text: str, offset: int) -> Fault:
@@ -178,6 +206,20 @@ def soften_tab(prepared: Prepared, offset: int) -> Prepared | None:
         end = offset + 1
     softened = text[:offset] + text[offset:end].replace("\t", " ") + text[end:]
     return prepared._replace(text=softened, is_softened=True)
+
+
+def join_key(prepared: Prepared, offset: int) -> Prepared | None:
+    """``prepared`` with the line breaks before the colon at ``offset`` as spaces, if there are any; else None.
+
+    In a flow mapping of 1.2 a key and its colon may stand in two lines.
+    """
+    text = prepared.text
+    start = len(text[:offset].rstrip(" \t\r\n"))
+    gap = text[start:offset]
+    if text[offset : offset + 1] != ":" or not gap.strip(" \t"):
+        return None
+    joined = gap.replace("\r", " ").replace("\n", " ")
+    return prepared._replace(text=text[:start] + joined + text[offset:])
 
 
 def check_softened(prepared: Prepared, offset: int, indent: int, *, is_block: bool) -> Fault | None:

@@ -9,9 +9,10 @@ from yaml.error import MarkedYAMLError
 from codeboost.parsing.fault import TOO_DEEP, Fault
 from codeboost.visible import cut
 
-__all__ = ["LONE_DASH", "SECOND_DOCUMENT", "explain_problem"]
+__all__ = ["FLOW_MAP_GOES_ON", "LONE_DASH", "SECOND_DOCUMENT", "explain_problem"]
 
 LONE_DASH = "a lone - cannot stand in a flow collection; put it in quotes"
+FLOW_MAP_GOES_ON = "did not find expected ',' or '}'"
 SECOND_DOCUMENT = "a second document begins here; a plan is one document"
 
 _PROBLEMS = {
@@ -24,7 +25,7 @@ _PROBLEMS = {
     "a value",
     "did not find expected '-' indicator": "expected a list entry (- ) here: the indentation does not fit",
     "did not find expected ',' or ']'": "expected a comma or ] here",
-    "did not find expected ',' or '}'": "expected a comma or } here",
+    FLOW_MAP_GOES_ON: "expected a comma or } here",
     "did not find expected node content": "expected a value here",
     "did not find expected <document start>": "nothing may follow the end of the document",
     "found unexpected end of stream": "this is never closed",

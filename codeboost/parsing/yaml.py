@@ -28,7 +28,7 @@ from codeboost.parsing.fault import MAX_DEPTH, TOO_DEEP, Fault, FaultError
 from codeboost.parsing.layout import Prepared, Span
 from codeboost.parsing.nodes import Branch, Place
 from codeboost.parsing.numbers import JSON_NUMBER, SMALL_INTEGER, NumberRangeError, read_number
-from codeboost.parsing.problems import LONE_DASH, SECOND_DOCUMENT, explain_problem
+from codeboost.parsing.problems import FLOW_MAP_GOES_ON, LONE_DASH, SECOND_DOCUMENT, explain_problem
 from codeboost.parsing.scalars import MAY_BE_TYPED, WORDS, is_foreign, is_typed, suggest_spelling
 from codeboost.visible import cut
 
@@ -36,7 +36,7 @@ __all__ = ["read_yaml"]
 
 # A broken generator may repeat one fault on every line; more than these help nobody.
 _MOST_FAULTS = 50
-# Characters read again, in all, because a tab had to be softened.
+# Characters read again, in all, because the text had to be changed for libyaml.
 _RETRY_BUDGET = 4_194_304
 # Handing the whole text over once more costs as much as reading this part of it.
 _WHOLE = 16
@@ -60,11 +60,15 @@ def read_yaml(text: str) -> tuple[object, Callable[[], Place]]:
             keeps_places = True
         except MarkedYAMLError as error:
             offset = error.problem_mark.index if error.problem_mark else 0
-            softened = layout.soften_tab(prepared, offset)
+            changed = (
+                layout.join_key(prepared, offset)
+                if error.problem == FLOW_MAP_GOES_ON
+                else layout.soften_tab(prepared, offset)
+            )
             budget -= offset + len(text) // _WHOLE
-            if softened is None or budget < 0:
+            if changed is None or budget < 0:
                 raise FaultError(*reader.faults, explain_problem(error, text)) from None
-            prepared = softened
+            prepared = changed
         else:
             return value, partial(_find_places, prepared)
 
@@ -77,127 +81,153 @@ class _AgainError(Exception):
     """There is a fault to tell, and no places were kept."""
 
 
-class _Frame:
-    """One open container. ``indent`` is the column of the innermost block collection, -1 outside of all."""
-
-    __slots__ = ("indent", "is_flow", "is_map", "items", "key", "key_offsets", "members", "offset", "places")
-
-    def __init__(self, offset: int, indent: int, *, is_map: bool, is_flow: bool) -> None:
-        self.offset = offset
-        self.indent = indent
-        self.is_map = is_map
-        self.is_flow = is_flow
-        self.items: list[object] = []
-        self.members: dict[str, object] = {}
-        self.places: list[Place] = []
-        self.key_offsets: list[int] = []
-        self.key: str | None = None
-
-    def close(self) -> tuple[object, Place]:
-        if self.is_map:
-            return self.members, Branch(self.offset, self.places, self.members, self.key_offsets)
-        return self.items, Branch(self.offset, self.places)
-
-
 # Parsed events always have marks, which PyYAML's stubs do not know.
 _Event = Any
 
 
+class _Frame:
+    """An open container: of a mapping ``members`` are kept, of a list, and of the file, ``items``.
+
+    ``key`` is the one whose value comes next, None when a key comes next; a list has none to wait for. ``indent`` is
+    the column of the innermost block collection, -1 outside of all.
+    """
+
+    __slots__ = ("indent", "is_flow", "items", "key", "key_offsets", "members", "offset", "places")
+
+    def __init__(self, offset: int, indent: int, *, is_map: bool, is_flow: bool) -> None:
+        self.offset = offset
+        self.indent = indent
+        self.is_flow = is_flow
+        self.key = None if is_map else ""
+        self.members: dict[str, object] | None = {} if is_map else None
+        self.items: list[object] = []
+        self.places: list[Place] = []
+        self.key_offsets: dict[str, int] = {}
+
+    def close(self) -> tuple[object, Place]:
+        if self.members is None:
+            return self.items, Branch(self.offset, self.places)
+        return self.members, Branch(self.offset, self.places, self.members, list(self.key_offsets.values()))
+
+
 class _Reader:
-    """Turns the events of one document into a value and its places."""
+    """Turns the events of one document into a value and its places.
+
+    A MiB may hold 500,000 scalars, nearly all of them plain text that says nothing but itself: what is rare is asked
+    for once, and done elsewhere.
+    """
 
     def __init__(self, prepared: Prepared, *, keeps_places: bool) -> None:
         self.faults: list[Fault] = []
         self._keeps_places = keeps_places
         self._prepared = prepared
-        self._parser = CParser(prepared.text)
-        self._stack: list[_Frame] = []
+        self._get_event: Callable[[], _Event] = CParser(prepared.text).get_event
         self._spans: list[Span] | None = [] if prepared.needs_spans() else None
         self._needs_care = bool(prepared.restore or prepared.is_softened or self._spans is not None)
         # Asking every event for them costs more than one look at the text.
         self._may_have_properties = "&" in prepared.text or "!" in prepared.text
-        self._top: _Frame | None = None
-        self._flow_start = 0
-        self._root: tuple[object, Place] | None = None
+        self._is_usual = not (self._needs_care or self._may_have_properties)
+        self._stack: list[_Frame] = []
+        self._top = _Frame(0, -1, is_map=False, is_flow=False)
 
     def read(self) -> tuple[object, Place]:
-        handlers = {
-            MappingStartEvent: self._open,
-            SequenceStartEvent: self._open,
-            MappingEndEvent: self._close,
-            SequenceEndEvent: self._close,
-            AliasEvent: self._refuse_alias,
-            DocumentStartEvent: self._begin_document,
-        }
-        get_event, add_scalar = self._parser.get_event, self._add_scalar
+        self._read_events()
+        if not self._top.items:
+            self._end(Fault("empty-value", 0, "the file holds no value; a plan is expected"))
+        if self._spans is not None:
+            self._keep(layout.check_comments(self._prepared.original, self._spans))
+        if self.faults:
+            raise FaultError(*self.faults)
+        return self._top.items[0], self._top.places[0] if self._keeps_places else 0
+
+    def _read_events(self) -> None:  # noqa: C901, PLR0912, PLR0915 - a call less for each of 500,000 scalars
+        get_event, is_usual, keeps_places = self._get_event, self._is_usual, self._keeps_places
+        top = self._top
+        members = top.members
+        key = top.key
+        value: Any
+        place: Place = 0
         while (event := get_event()) is not None:
             kind = type(event)
             if kind is ScalarEvent:
-                add_scalar(event)
-            elif kind in handlers:
-                handlers[kind](event)
-        if self._root is None:
-            self._end(Fault("empty-value", 0, "the file holds no value; a plan is expected"))
-        self._check_comments()
-        if self.faults:
-            raise FaultError(*self.faults)
-        return self._root
+                if key is None and members is not None:
+                    key = event.value
+                    if not is_usual or event.style or key[:1] in _KEY_NEEDS_LOOK:
+                        key = self._read_key(event)
+                    if key in members:
+                        self._refuse_repeated(event, key)
+                    elif keeps_places:
+                        top.key_offsets[key] = event.start_mark.index
+                    continue
+                value = event.value
+                if not is_usual or event.style:
+                    value = self._read_scalar(event)
+                elif value[:1] in MAY_BE_TYPED:
+                    value = _COMMON[value] if value in _COMMON else self._resolve(value, event)
+                if keeps_places:
+                    place = event.start_mark.index
+            elif kind in _OPENING:
+                top.key = key
+                top = self._open(event)
+                members, key = top.members, top.key
+                continue
+            elif kind in _CLOSING:
+                value, place = self._close(event)
+                top = self._top
+                members, key = top.members, top.key
+            elif kind is AliasEvent:
+                value, place = self._refuse_alias(event)
+            else:
+                if kind is DocumentStartEvent and top.items:
+                    self._end(Fault("multiple-documents", event.start_mark.index, SECOND_DOCUMENT))
+                continue
+            if members is None:
+                top.items.append(value)
+            elif key is None:
+                # A collection or an alias in the place of a key, refused already.
+                key = ""
+                top.key_offsets[key] = 0
+                continue
+            else:
+                members[key] = value
+                key = None
+            if keeps_places:
+                top.places.append(place)
 
-    def _begin_document(self, event: _Event) -> None:
-        if self._root is not None:
-            self._end(Fault("multiple-documents", event.start_mark.index, SECOND_DOCUMENT))
+    # Containers
 
-    # Scalars
-
-    def _add_scalar(self, event: _Event) -> None:
-        # A MiB may hold 500,000 of these: what is rare is asked for once and done elsewhere.
-        text = event.value
-        style = event.style
-        frame = self._top
-        if self._needs_care:
-            text = self._care_for(event)
-        if self._may_have_properties and (event.anchor is not None or event.tag is not None):
-            self._refuse_properties(event)
-        if style:
-            self._check_layout(event, frame)
-        if frame is None:
-            self._root = text if style else self._resolve(text, event), event.start_mark.index
-            return
-        if not frame.is_map:
-            if not style and text == "-" and frame.is_flow:
-                self._note("syntax", event, LONE_DASH)
-            frame.items.append(text if style else self._resolve(text, event))
-        elif frame.key is None:
-            self._add_key(frame, text, event)
-            return
-        else:
-            if not style and text == "-" and frame.is_flow:
-                self._note("syntax", event, LONE_DASH)
-            frame.members[frame.key] = text if style else self._resolve(text, event)
-            frame.key = None
-        if self._keeps_places:
-            frame.places.append(event.start_mark.index)
-
-    def _add_key(self, frame: _Frame, key: str, event: _Event) -> None:
-        frame.key = key
-        if not event.style and (key[:1] in MAY_BE_TYPED or key == "<<"):
-            self._check_plain_key(key, event)
-        if key in frame.members:
-            first = frame.key_offsets[list(frame.members).index(key)] if self._keeps_places else 0
-            message = f"the key '{cut(key, 60)}' stands twice in one mapping"
-            self._note("duplicate-key", event, message, other=first)
-        if self._keeps_places:
-            frame.key_offsets.append(event.start_mark.index)
-
-    def _care_for(self, event: _Event) -> str:
-        """What only an unusual text needs: its stand-ins put back, places of scalars kept, softened tabs looked at."""
+    def _open(self, event: _Event) -> _Frame:
+        outer = self._top
         offset = event.start_mark.index
-        if self._spans is not None:
-            self._spans.append(Span(offset, event.end_mark.index, is_quoted=event.style in ("'", '"')))
+        if len(self._stack) == MAX_DEPTH:
+            self._end(Fault("too-deep", offset, TOO_DEEP))
+        if self._may_have_properties:
+            self._refuse_properties(event)
+        is_flow = bool(event.flow_style)
         if self._prepared.is_softened:
-            self._check_softened(event, is_block=False)
-        text: str = event.value
-        return text.translate(self._prepared.restore)
+            self._check_softened(event, is_block=not is_flow)
+        if outer.key is None:
+            self._note("non-string-key", event, "a collection cannot be a key; keys are strings")
+        indent = outer.indent if is_flow else event.start_mark.column
+        self._stack.append(outer)
+        self._top = _Frame(offset, indent, is_map=type(event) is MappingStartEvent, is_flow=is_flow)
+        return self._top
+
+    def _close(self, event: _Event) -> tuple[object, Place]:
+        frame = self._top
+        self._top = self._stack.pop()
+        if frame.is_flow and not self._top.is_flow:
+            text, end = self._prepared.original, event.end_mark.index
+            self._keep(layout.check_indent(text, frame.offset, end, frame.indent, comments=True))
+        return frame.close()
+
+    # Keys
+
+    def _read_key(self, event: _Event) -> str:
+        key = self._look_at(event)
+        if not event.style:
+            self._check_plain_key(key, event)
+        return key
 
     def _check_plain_key(self, text: str, event: _Event) -> None:
         if not text:
@@ -207,24 +237,59 @@ class _Reader:
         elif is_typed(text):
             self._note("non-string-key", event, f"the key {cut(text, 60)} is not a string; put it in quotes")
 
+    def _refuse_repeated(self, event: _Event, key: str) -> None:
+        message = f"the key '{cut(key, 60)}' stands twice in one mapping"
+        # Without places this is read again, with them.
+        self._note("duplicate-key", event, message, other=self._top.key_offsets.get(key, 0))
+
+    # Scalars
+
+    def _read_scalar(self, event: _Event) -> object:
+        text = self._look_at(event)
+        return text if event.style else self._resolve(text, event)
+
+    def _look_at(self, event: _Event) -> str:
+        """The text of a scalar that may be unusual."""
+        text: str = event.value
+        if self._needs_care:
+            text = self._care_for(event)
+        if self._may_have_properties:
+            self._refuse_properties(event)
+        if event.style:
+            self._check_layout(event)
+        return text
+
+    def _care_for(self, event: _Event) -> str:
+        """What only an unusual text needs: its stand-ins put back, places of scalars kept, softened tabs looked at."""
+        offset = event.start_mark.index
+        if self._spans is not None:
+            self._spans.append(Span(offset, event.end_mark.index, is_quoted=event.style in ("'", '"')))
+        if self._prepared.is_softened:
+            self._check_softened(event, is_block=False)
+        text: str = event.value
+        prepared = self._prepared
+        return text.translate(prepared.restore_escaped if event.style == '"' else prepared.restore)
+
     def _resolve(self, text: str, event: _Event) -> object:
         """The value of a plain scalar (YAML 1.2 core schema, as far as JSON spells the same)."""
         if text[:1] not in MAY_BE_TYPED:
             return text
+        if text in _COMMON:
+            return _COMMON[text]
         if SMALL_INTEGER.fullmatch(text):
             return int(text)
         if not text:
             self._note(
                 "empty-value", event, 'a value is missing here; write null, "", [] or {} if that is meant'
             )
-            return None
-        if text in WORDS:
-            return WORDS[text]
-        return (
-            self._read_number(text, event)
-            if JSON_NUMBER.fullmatch(text)
-            else self._refuse_foreign(text, event)
-        )
+        elif text == "-" and self._top.is_flow:
+            self._note("syntax", event, LONE_DASH)
+        elif JSON_NUMBER.fullmatch(text):
+            return self._read_number(text, event)
+        elif is_foreign(text):
+            message = f"{cut(text, 40)} is not spelled as JSON spells it"
+            self._note("non-json-scalar", event, message, hint=suggest_spelling(text))
+        return text
 
     def _read_number(self, text: str, event: _Event) -> int | float:
         try:
@@ -233,71 +298,11 @@ class _Reader:
             self._note("number-range", event, f"the number {cut(text, 40)}: {error}")
             return 0
 
-    def _refuse_foreign(self, text: str, event: _Event) -> str:
-        if is_foreign(text):
-            message = f"{cut(text, 40)} is not spelled as JSON spells it"
-            self._note("non-json-scalar", event, message, hint=suggest_spelling(text))
-        return text
-
-    # Containers
-
-    def _open(self, event: _Event) -> None:
-        offset = event.start_mark.index
-        if len(self._stack) == MAX_DEPTH:
-            self._end(Fault("too-deep", offset, TOO_DEEP))
-        if self._may_have_properties and (event.anchor is not None or event.tag is not None):
-            self._refuse_properties(event)
-        is_map = type(event) is MappingStartEvent
-        is_flow = bool(event.flow_style)
-        outer = self._top
-        if self._prepared.is_softened:
-            self._check_softened(event, is_block=not is_flow)
-        if outer is not None and outer.is_map and outer.key is None:
-            self._note("non-string-key", event, "a collection cannot be a key; keys are strings")
-        indent = outer.indent if outer else -1
-        if not is_flow:
-            indent = event.start_mark.column
-        elif not (outer and outer.is_flow):
-            self._flow_start = offset
-        self._top = _Frame(offset, indent, is_map=is_map, is_flow=is_flow)
-        self._stack.append(self._top)
-
-    def _close(self, event: _Event) -> None:
-        frame = self._stack.pop()
-        self._top = self._stack[-1] if self._stack else None
-        end = event.end_mark.index
-        if frame.is_flow and not (self._top and self._top.is_flow):
-            self._keep(
-                layout.check_indent(self._prepared.text, self._flow_start, end, frame.indent, comments=True)
-            )
-        self._add(*frame.close())
-
-    def _add(self, value: object, place: Place) -> None:
-        """Puts a finished value into its container, or keeps it as the document's."""
-        frame = self._top
-        if frame is None:
-            self._root = value, place
-            return
-        key = frame.key
-        if not frame.is_map:
-            frame.items.append(value)
-            if self._keeps_places:
-                frame.places.append(place)
-        elif key is None:
-            # A collection or an alias in the place of a key, refused already.
-            frame.key = ""
-            frame.key_offsets.append(0)
-        else:
-            frame.key = None
-            frame.members[key] = value
-            if self._keeps_places:
-                frame.places.append(place)
-
     # What is refused
 
-    def _refuse_alias(self, event: _Event) -> None:
+    def _refuse_alias(self, event: _Event) -> tuple[None, Place]:
         self._note("alias", event, f"the alias *{cut(event.anchor)} is not allowed; write the value out")
-        self._add(None, event.start_mark.index)
+        return None, event.start_mark.index
 
     def _refuse_properties(self, event: _Event) -> None:
         if event.anchor is not None:
@@ -309,31 +314,23 @@ class _Reader:
                 f"the tag {_name_tag(event.tag)} is not allowed; values have the type that JSON gives them",
             )
 
-    def _check_layout(self, event: _Event, frame: _Frame | None) -> None:
+    def _check_layout(self, event: _Event) -> None:
         """Of a quoted scalar the lines it goes on in, of a block scalar the line it begins in."""
-        start, end = event.start_mark, event.end_mark
+        start, end, indent = event.start_mark, event.end_mark, self._top.indent
         if event.style in ("'", '"'):
-            if end.line > start.line and frame is not None:
-                self._keep(
-                    layout.check_indent(
-                        self._prepared.text, start.index, end.index, frame.indent, comments=False
-                    )
-                )
-        elif frame is not None and start.column <= frame.indent:
-            self._note("syntax", event, f"this must be indented by at least {frame.indent + 1} spaces")
+            if end.line > start.line:
+                text = self._prepared.text
+                self._keep(layout.check_indent(text, start.index, end.index, indent, comments=False))
+        elif start.column <= indent:
+            self._note("syntax", event, f"this must be indented by at least {indent + 1} spaces")
         elif _GLUED_HEADER_COMMENT.match(self._prepared.text, start.index):
             self._note("syntax", event, "a comment needs a space before its #")
         else:
-            indent = frame.indent if frame is not None else -1
             self._keep(layout.check_block_start(self._prepared.text, start.index, indent))
 
     def _check_softened(self, event: _Event, *, is_block: bool) -> None:
-        indent = self._top.indent if self._top else -1
-        self._keep(layout.check_softened(self._prepared, event.start_mark.index, indent, is_block=is_block))
-
-    def _check_comments(self) -> None:
-        if self._spans is not None:
-            self._keep(layout.check_comments(self._prepared.original, self._spans))
+        offset, indent = event.start_mark.index, self._top.indent
+        self._keep(layout.check_softened(self._prepared, offset, indent, is_block=is_block))
 
     def _note(
         self, reason: str, event: _Event, message: str, *, other: int | None = None, hint: str | None = None
@@ -353,6 +350,12 @@ class _Reader:
         raise FaultError(*self.faults, fault)
 
 
+_OPENING = frozenset({MappingStartEvent, SequenceStartEvent})
+_CLOSING = frozenset({MappingEndEvent, SequenceEndEvent})
+# First characters of the plain keys that are no strings, or may be << or missing.
+_KEY_NEEDS_LOOK = MAY_BE_TYPED | {"<"}
+# What plans hold again and again costs one look.
+_COMMON: dict[str, object] = WORDS | {str(number): number for number in range(100)}
 _GLUED_HEADER_COMMENT = re.compile(r"[|>][-+0-9]*#")
 
 

@@ -98,6 +98,12 @@ def test_json_values_are_read_as_python_reads_them(value: Any, indent: int | Non
 
 
 @settings(max_examples=60)
+@given(VALUES, st.sampled_from([None, 1]), st.booleans())
+def test_yaml_reads_what_json_writes(value: object, indent: int | None, ascii_only: bool) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    assert parse_source(text.encode(), "yaml") == parse_source(text.encode(), "json")
+
+
 @given(VALUES)
 def test_every_value_has_its_place(value: Any) -> None:
     text = json.dumps(value, indent=1)

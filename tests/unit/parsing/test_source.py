@@ -56,6 +56,21 @@ class TestYamlIsVersion12:
     @pytest.mark.parametrize(
         ("text", "value"),
         [
+            ('{"a"\n: 1}', {"a": 1}),
+            ("{a\n\n  : 1, b \r\n\t:\n2, 'c'\n:3}", {"a": 1, "b": 2, "c": 3}),
+            ("x:\n  - {a\n     : {b\n     : 1}}\n", {"x": [{"a": {"b": 1}}]}),
+        ],
+    )
+    def test_a_colon_may_come_in_the_line_after_its_key(self, text: str, value: object) -> None:
+        assert parse_source(text.encode(), "yaml") == value
+
+    @pytest.mark.parametrize("text", ["x: {a\n: 1}", '["a"\n: 1]', "a\n: 1", "{a: 1\n: 2}"])
+    def test_but_not_everywhere(self, text: str) -> None:
+        assert find_reasons(text, "yaml") == ["syntax"]
+
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [
             ("[:a]", [":a"]),
             ("[?a]", ["?a"]),
             ("[:a, ?b, ::c]", [":a", "?b", "::c"]),
@@ -206,8 +221,20 @@ class TestReasons:
         text = json.dumps(["[" * 100, '"[' * 100, "\\["] * 30)
         assert parse_source(text.encode(), "json") == json.loads(text)
 
-    def test_surrogate_pairs_are_characters(self) -> None:
-        assert parse_source(b'"\\ud83d\\ude00"', "json") == "\U0001f600"
+    @pytest.mark.parametrize("format_", ["json", "yaml"])
+    def test_surrogate_pairs_are_characters(self, format_: str) -> None:
+        assert parse_source(b'"\\ud83d\\ude00"', format_) == "\U0001f600"
+        assert parse_source(b'{"\\uD83D\\uDE00\\\\": "\\\\\\ud83d\\ude00"}', format_) == {
+            "\U0001f600\\": "\\\U0001f600"
+        }
+        assert parse_source(b'"\\\\ud83d\\\\ude00"', format_) == "\\ud83d\\ude00"
+        assert find_reasons('"\\ude00\\ud83d\\ude00"', format_) == ["encoding"]
+
+    @pytest.mark.parametrize("form", ["{}", "'{}'", "|-\n  {}"])
+    def test_a_backslash_escapes_in_double_quotes_only(self, form: str) -> None:
+        text = "\\ud83d\\ude00 \\ud83d"
+        document = "a: " + form.replace("{}", text) + '\nb: "\\ud83d\\ude00" # ' + text
+        assert parse_source(document.encode(), "yaml") == {"a": text, "b": "\U0001f600"}
 
     def test_all_faults_of_a_yaml_file_are_told(self) -> None:
         text = "a: ~\nb:\nc: 0x1\na: 1e400\nd: &x 1\n"
