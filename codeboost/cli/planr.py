@@ -121,14 +121,17 @@ def check(
     as_json: JsonOption = False,
 ) -> Answer:
     """Validate every task and goal. Writes nothing."""
-    from codeboost.planr.history import read_history
+    from codeboost.planr.history import HistoryReader
     from codeboost.planr.workspace import Workspace
 
-    workspace = Workspace.load(_choose_root(context, root), keep_sources=True)
+    place = _choose_root(context, root)
+    with HistoryReader(place) as reader:
+        workspace = Workspace.load(place, keep_sources=True)
+        found = workspace.warnings
+        if not workspace.errors:
+            found += reader.read(workspace, now="", with_dirty=False).warnings
     errors = [str(finding) for finding in workspace.errors]
-    warnings = [str(finding) for finding in workspace.warnings]
-    if not errors:
-        warnings += [str(finding) for finding in read_history(workspace, now="", with_dirty=False).warnings]
+    warnings = [str(finding) for finding in found]
     failures = errors + warnings if strict else errors
     counted = [_count(len(workspace.tasks), "task"), _count(len(workspace.goals), "goal")]
     text = f"planr: {counted[0]} and {counted[1]}, all in order"
@@ -321,16 +324,19 @@ def show_board(
         raise UsageError("--port needs --serve")
     if serve and (out is not None or _wants_json(context)):
         raise UsageError("--serve goes with neither --out nor --json")
-    workspace = _load(context, root, keep_sources=True)
     if serve:
         from codeboost.planr.server import DEFAULT_PORT
         from codeboost.planr.server import serve as serve_board
 
         gc.enable()
-        return Answer(exit_code=serve_board(workspace.root, DEFAULT_PORT if port is None else port))
+        place = _load(context, root).root
+        return Answer(exit_code=serve_board(place, DEFAULT_PORT if port is None else port))
     from codeboost.planr.board import build_board_data, write_board
+    from codeboost.planr.history import HistoryReader
 
-    data = build_board_data(workspace)
+    with HistoryReader(_choose_root(context, root)) as reader:
+        workspace = _load(context, root, keep_sources=True)
+        data = build_board_data(workspace, reader)
     if _wants_json(context):
         return Answer(document=data)
     from codeboost.planr.page import render_page

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from codeboost.errors import InfrastructureError, InputError
-from codeboost.planr.history import History, read_history
+from codeboost.planr.history import History, HistoryReader
 from codeboost.planr.storage import replace_file
 from codeboost.planr.workspace import Workspace
 from codeboost.visible import cut
@@ -33,13 +33,15 @@ class BoardData(TypedDict):
     warnings: list[str]
 
 
-def build_board_data(workspace: Workspace, *, now: datetime | None = None) -> BoardData:
+def build_board_data(
+    workspace: Workspace, reader: HistoryReader, *, now: datetime | None = None
+) -> BoardData:
     """Everything that the board shows. The workspace must have no errors and must hold its sources.
 
     ``commit`` is empty where there is none yet.
     """
     moment = (now or datetime.now(UTC)).isoformat(timespec="seconds")
-    history = read_history(workspace, now=moment)
+    history = reader.read(workspace, now=moment)
     graph = workspace.graph
     return {
         "project": os.path.basename(os.path.realpath(workspace.root)),  # noqa: PTH119 - of the real folder

@@ -10,18 +10,21 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from codeboost.errors import GitError
+from codeboost.planr.config import Config, load_config
 from codeboost.planr.model import Finding, Status, natural_key
 from codeboost.planr.taskfile import parse_status
 
 if TYPE_CHECKING:
-    from codeboost.gitrepo import BlobReader, GitRepo, LogEntry
+    from codeboost.gitrepo import BlobReader, GitRepo, LogEntry, LogReader
     from codeboost.planr.workspace import Workspace
 
-__all__ = ["Change", "Head", "History", "Run", "read_history"]
+__all__ = ["Change", "Head", "History", "HistoryReader", "Run"]
 
 REMOVED = "removed"
 _REGULAR = (0o100644, 0o100755)
@@ -67,57 +70,92 @@ class History:
     dirty: bool = False
 
 
-def read_history(workspace: Workspace, *, now: str, with_dirty: bool = True) -> History:
-    """The history of a planning root that was loaded with its sources; ``now`` dates the uncommitted run.
+class HistoryReader(AbstractContextManager["HistoryReader"]):
+    """Reads the history of the planning root ``root``. git begins at once, so open it before the files are loaded.
 
     Whatever stands in the way (no repository, no git, a shallow clone, broken objects) is a warning.
     """
-    # Late: subprocess costs start-up time, and most commands read no history.
-    from codeboost.gitrepo import GitRepo  # noqa: PLC0415
 
-    warnings: list[Finding] = []
-    try:
-        repo = GitRepo.find(workspace.root)
+    def __init__(self, root: Path) -> None:
+        self._warnings: list[Finding] = []
+        self._begun: _Begun | None = None
+        config, errors = load_config(root)
+        if errors:
+            return
+        try:
+            self._begun = self._begin(root, config)
+        except GitError as error:
+            self._warn("history-unreadable", f"the history cannot be read: {error}")
+
+    def _begin(self, root: Path, config: Config) -> _Begun | None:
+        # Late: subprocess costs start-up time, and most commands read no history.
+        from codeboost.gitrepo import GitRepo  # noqa: PLC0415
+
+        repo = GitRepo.find(root)
         if repo is None:
-            warnings.append(Finding("history-no-git", "there is no history: this is no git repository"))
-            return History((), tuple(warnings))
+            self._warn("history-no-git", "there is no history: this is no git repository")
+            return None
         if repo.is_shallow():
-            warnings.append(Finding("history-shallow", "the clone is shallow: older history is missing"))
-        return _read(repo, workspace, warnings, now=now, with_dirty=with_dirty)
-    except GitError as error:
-        warnings.append(Finding("history-unreadable", f"the history cannot be read: {error}"))
-        return History((), tuple(warnings))
+            self._warn("history-shallow", "the clone is shallow: older history is missing")
+        head = repo.find_commit("HEAD")
+        tasks, goals = (_locate(repo, root, folder) for folder in (config.tasks_dir, config.goals_dir))
+        return _Begun(repo, head, tasks, goals, repo.read_log(head, tasks) if head else None)
+
+    def read(self, workspace: Workspace, *, now: str, with_dirty: bool = True) -> History:
+        """The history of the root, once. The workspace must hold its sources; ``now`` dates the uncommitted run."""
+        if self._begun is None:
+            return History((), tuple(self._warnings))
+        try:
+            return self._read(self._begun, workspace, now=now, with_dirty=with_dirty)
+        except GitError as error:
+            self._warn("history-unreadable", f"the history cannot be read: {error}")
+            return History((), tuple(self._warnings))
+
+    def _read(self, begun: _Begun, workspace: Workspace, *, now: str, with_dirty: bool) -> History:
+        repo, head, tasks, goals, log = begun
+        teller = _Teller(workspace, tasks, digest="sha256" if head and len(head) == 64 else "sha1")
+        if log is not None:
+            entries = list(log)
+            with repo.read_blobs() as reader:
+                teller.prepare(entries, reader)
+            for entry in entries:
+                teller.take_commit(entry)
+        teller.take_work_tree(workspace, now)
+        found = (*self._warnings, *teller.warnings)
+        if head is None or not with_dirty:
+            return History(tuple(teller.runs), found, dirty=bool(workspace.tasks or workspace.goals))
+        dirty = _differs(repo, head, (tasks, goals), teller)
+        return History(tuple(teller.runs), found, Head(*repo.describe_commit(head)), dirty)
+
+    def __exit__(self, *_: object) -> None:
+        if self._begun is not None and self._begun.log is not None:
+            self._begun.log.__exit__()
+
+    def _warn(self, kind: str, text: str) -> None:
+        self._warnings.append(Finding(kind, text))
 
 
-def _read(
-    repo: GitRepo, workspace: Workspace, warnings: list[Finding], *, now: str, with_dirty: bool
-) -> History:
-    head = repo.find_commit("HEAD")
-    tasks = _locate(repo, workspace, workspace.config.tasks_dir)
-    teller = _Teller(workspace, tasks, digest="sha256" if head and len(head) == 64 else "sha1")
-    if head is not None:
-        log = repo.read_log(head, tasks)
-        with repo.read_blobs() as reader:
-            teller.prepare(log, reader)
-        for entry in log:
-            teller.take_commit(entry)
-    teller.take_work_tree(workspace, now)
-    found = (*warnings, *teller.warnings)
-    if head is None or not with_dirty:
-        return History(tuple(teller.runs), found, dirty=bool(workspace.tasks or workspace.goals))
-    goals = _locate(repo, workspace, workspace.config.goals_dir)
-    dirty = _differs(repo, head, (tasks, goals), teller.digest)
-    return History(tuple(teller.runs), found, Head(*repo.describe_commit(head)), dirty)
+class _Begun(NamedTuple):
+    """What was found before the files were loaded; ``tasks`` and ``goals`` are folders as git names them."""
+
+    repo: GitRepo
+    head: str | None
+    tasks: str
+    goals: str
+    log: LogReader | None
 
 
-def _locate(repo: GitRepo, workspace: Workspace, folder: str) -> str:
+def _locate(repo: GitRepo, root: Path, folder: str) -> str:
     """A planning folder as git names it: from the top of the repository, links resolved."""
-    real = os.path.realpath(workspace.root / folder)
+    real = os.path.realpath(root / folder)
     return os.path.relpath(real, os.path.realpath(repo.top)).replace(os.sep, "/")
 
 
 class _Teller:
-    """Walks from the oldest commit to the work tree, and knows every task's status on the way."""
+    """Walks from the oldest commit to the work tree, and knows every task's status on the way.
+
+    ``oids`` are the object ids of the files that were loaded, by their paths in the repository.
+    """
 
     def __init__(self, workspace: Workspace, folder: str, *, digest: str) -> None:
         self.digest = digest
@@ -128,11 +166,13 @@ class _Teller:
         self._states: dict[str, str] = {}
         self._counts: Counter[str] = Counter()
         self._links: set[str] = set()
-        self._known: dict[str, Status | None] = {
-            _hash_blob(data, digest): workspace.tasks[task_id].status
-            for task_id, data in workspace.sources.items()
-            if task_id in workspace.tasks
-        }
+        self.oids: dict[bytes, str] = {}
+        self._known: dict[str, Status | None] = {}
+        for task_id, data in workspace.sources.items():
+            oid = _hash_blob(data, digest)
+            self.oids[self._prefix + os.fsencode(task_id) + b".md"] = oid
+            if task_id in workspace.tasks:
+                self._known[oid] = workspace.tasks[task_id].status
 
     def prepare(self, log: Sequence[LogEntry], reader: BlobReader) -> None:
         """Find out the status in every version of every task, in one go."""
@@ -222,7 +262,7 @@ def _hash_blob(data: bytes, digest: str) -> str:
     return hashlib.new(digest, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
-def _differs(repo: GitRepo, head: str, folders: tuple[str, ...], digest: str) -> bool:
+def _differs(repo: GitRepo, head: str, folders: tuple[str, ...], teller: _Teller) -> bool:
     """Whether the work tree differs from HEAD below ``folders``.
 
     Not by ``git status``: for a changed file it would run the filters that the checkout's own configuration names.
@@ -234,12 +274,16 @@ def _differs(repo: GitRepo, head: str, folders: tuple[str, ...], digest: str) ->
         if not entry.path.startswith(prefixes) or entry.is_gitlink:
             continue
         path = os.path.join(os.fsencode(repo.top), entry.path)  # noqa: PTH118 - bytes: names need not be text
+        # What was loaded is not read again, unless a link stands where the commit has a file, or the other way round.
+        if teller.oids.get(entry.path) == entry.oid and os.path.islink(path) == entry.is_symlink:  # noqa: PTH114
+            continue
         try:
             data = os.readlink(path) if entry.is_symlink else _read_plain(path)  # noqa: PTH115
         except OSError:
             return True
         # A checkout may have turned LF into CRLF.
-        if entry.oid not in (_hash_blob(data, digest), _hash_blob(data.replace(b"\r\n", b"\n"), digest)):
+        forms = (data, data.replace(b"\r\n", b"\n"))
+        if entry.oid not in (_hash_blob(form, teller.digest) for form in forms):
             return True
     return False
 

@@ -218,12 +218,14 @@ class _Source:
 
 def _build(root: Path) -> Built:
     from codeboost.planr.board import build_board_data  # noqa: PLC0415 - reads history, which brings git
+    from codeboost.planr.history import HistoryReader  # noqa: PLC0415
     from codeboost.planr.workspace import Workspace  # noqa: PLC0415
 
-    workspace = Workspace.load(root, keep_sources=True)
-    if workspace.errors:
-        return Built(None, tuple(str(error) for error in workspace.errors))
-    return Built(build_board_data(workspace))
+    with HistoryReader(root) as reader:
+        workspace = Workspace.load(root, keep_sources=True)
+        if workspace.errors:
+            return Built(None, tuple(str(error) for error in workspace.errors))
+        return Built(build_board_data(workspace, reader))
 
 
 def _make_empty_board(root: Path) -> dict[str, object]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from codeboost.planr.board import build_board_data
+from codeboost.planr.history import HistoryReader
 from codeboost.planr.workspace import Workspace
 
 Git = Callable[..., str]
@@ -34,9 +35,10 @@ def commit(git: Git, folder: Path, subject: str, **env: str) -> str:
 
 
 def board(root: Path) -> Any:
-    workspace = Workspace.load(root, keep_sources=True)
-    assert not workspace.errors
-    return build_board_data(workspace)
+    with HistoryReader(root) as reader:
+        workspace = Workspace.load(root, keep_sources=True)
+        assert not workspace.errors
+        return build_board_data(workspace, reader)
 
 
 def changes(data: Any) -> list[list[tuple[str, str | None, str]]]:
@@ -193,8 +195,7 @@ def test_settings_of_the_person_and_the_checkout_change_nothing(
     put(repo, "A-3")
     put(repo, "A-1", "done")
     commit(git, repo, "two")
-    workspace = Workspace.load(repo, keep_sources=True)
-    plain = build_board_data(workspace)
+    plain = board(repo)
     trace = tmp_path / "ran"
     hostile = f"""
 [color]
@@ -234,7 +235,7 @@ def test_settings_of_the_person_and_the_checkout_change_nothing(
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", f"touch {trace}")
     os.utime(repo / "tasks/A-1.md")
-    after = build_board_data(Workspace.load(repo, keep_sources=True))
+    after = board(repo)
     assert after | {"generatedAt": ""} == plain | {"generatedAt": ""}
     assert changes(after) == [
         [],
