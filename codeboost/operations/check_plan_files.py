@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codeboost.diagnostics import Diagnostic, has_errors
 from codeboost.errors import UsageError
-from codeboost.gitrepo import GitRepo
-from codeboost.operations.choose_base import choose_base
+from codeboost.operations.choose_base import find_base
 from codeboost.operations.plan_context import make_context
 from codeboost.operations.plan_file import PlanFile, read_plan_file
 from codeboost.plan.loader import check_plan
 from codeboost.plan.model import PlanContext
+
+if TYPE_CHECKING:
+    from codeboost.gitrepo import GitRepo
 
 __all__ = ["FileCheck", "check_plan_files"]
 
@@ -41,10 +44,11 @@ def check_plan_files(
     """
     if paths.count("-") > 1:
         raise UsageError("standard input is named twice, and can be read once")
-    git = GitRepo.find(start) if use_tree else None
+    git = _find_repository(start) if use_tree else None
     if git is None and base is not None:
         raise UsageError("--base needs a checkout, and the check of its tree")
-    base_commit = _find_base(git, base)
+    # A repository without a commit has no tree to check against.
+    base_commit = find_base(git, base) if git is not None else None
     context = _make_context(git, base_commit, issue)
     results = []
     for path in paths:
@@ -54,11 +58,10 @@ def check_plan_files(
     return results
 
 
-def _find_base(git: GitRepo | None, base: str | None) -> str | None:
-    # A repository without a commit has no tree to check against; naming a base there is an error all the same.
-    if git is None or (base is None and git.find_commit("HEAD") is None):
-        return None
-    return choose_base(git, base)
+def _find_repository(start: Path) -> GitRepo | None:
+    from codeboost.gitrepo import GitRepo  # noqa: PLC0415 - a file checked alone needs no git
+
+    return GitRepo.find(start)
 
 
 def _make_context(git: GitRepo | None, base_commit: str | None, issue: int | None) -> PlanContext | None:

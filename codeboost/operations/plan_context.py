@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from codeboost.command.grammar import Argv
 from codeboost.errors import GitError
-from codeboost.gitrepo import GitRepo
 from codeboost.plan.model import BaseEntry, PathKey, PlanContext
 from codeboost.plan.paths import find_path_key
 from codeboost.plan.tree import make_base_entries
+
+if TYPE_CHECKING:
+    from codeboost.gitrepo import GitRepo
 
 __all__ = ["find_identity", "list_base_entries", "make_context"]
 

@@ -38,6 +38,7 @@ __all__ = ["read_yaml"]
 _MOST_FAULTS = 50
 # Characters read again, in all, because the text had to be changed for libyaml.
 _RETRY_BUDGET = 4_194_304
+_LARGE = 65_536
 # Handing the whole text over once more costs as much as reading this part of it.
 _WHOLE = 16
 
@@ -45,17 +46,17 @@ _WHOLE = 16
 def read_yaml(text: str) -> tuple[object, Callable[[], Place]]:
     """The value of a YAML document, and a function that finds where its parts stand.
 
-    FaultError with every fault that was found. Keeping places costs a third of the time, so they are kept only when
-    there is something to tell: then, or when they are asked for, the text is read once more.
+    FaultError with every fault that was found. Keeping places costs a third of the time, so in a large text they are
+    kept only when there is something to tell: then, or when they are asked for, it is read once more.
     """
     layout.check_directives(text)
     prepared = layout.prepare(text)
     budget = _RETRY_BUDGET
-    keeps_places = False
+    keeps_places = len(text) < _LARGE
     while True:
         reader = _Reader(prepared, keeps_places=keeps_places)
         try:
-            value, _ = reader.read()
+            value, place = reader.read()
         except _AgainError:
             keeps_places = True
         except MarkedYAMLError as error:
@@ -70,11 +71,11 @@ def read_yaml(text: str) -> tuple[object, Callable[[], Place]]:
                 raise FaultError(*reader.faults, explain_problem(error, text)) from None
             prepared = changed
         else:
-            return value, partial(_find_places, prepared)
+            return value, partial(_find_places, prepared, place if keeps_places else None)
 
 
-def _find_places(prepared: Prepared) -> Place:
-    return _Reader(prepared, keeps_places=True).read()[1]
+def _find_places(prepared: Prepared, kept: Place | None) -> Place:
+    return _Reader(prepared, keeps_places=True).read()[1] if kept is None else kept
 
 
 class _AgainError(Exception):
