@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
-__all__ = ["Branch", "Remote", "TreeChange", "TreeEntry", "parse_remote", "read_changes"]
+__all__ = ["Branch", "Remote", "TreeChange", "TreeEntry", "parse_remote", "read_changes", "read_tree_entries"]
 
 
 class TreeEntry(NamedTuple):
@@ -26,6 +26,24 @@ class TreeEntry(NamedTuple):
     @property
     def is_gitlink(self) -> bool:
         return self.mode == 0o160000
+
+
+def read_tree_entries(output: IO[bytes]) -> Iterator[TreeEntry]:
+    """The records of ``ls-tree -z``, with ``-l`` or without: ``MODE KIND ID[ SIZE]``, a tab, the path."""
+    kinds: dict[bytes, tuple[int, str]] = {}
+    rest = b""
+    while piece := output.read(1 << 18):
+        *records, rest = (rest + piece).split(b"\0")
+        for record in records:
+            head, _, path = record.partition(b"\t")
+            mode, kind, oid, *more = head.split()
+            known = kinds.get(mode + kind)
+            if known is None:
+                # A million entries share these few.
+                known = kinds[mode + kind] = int(mode, 8), kind.decode()
+            # A blob that the repository does not hold is listed as BAD.
+            size = int(more[0]) if more and more[0].isdigit() else None
+            yield TreeEntry(*known, oid.decode(), size, path)
 
 
 class TreeChange(NamedTuple):

@@ -43,12 +43,15 @@ def make_header(
     return long + _make_block(name, kind.value, mode, owner, size, target, mtime)
 
 
-def measure(name: bytes, kind: Kind, *, size: int = 0, target: bytes = b"") -> int:
-    """How many bytes an entry takes, content and padding included, known before its content is read."""
+def measure(name: bytes, kind: Kind, *, size: int = 0, target: int = 0) -> int:
+    """How many bytes an entry takes, content and padding included, known before its content is read.
+
+    ``target`` is the length of a link's target.
+    """
     length = BLOCK + size + pad(size)
-    for text in (name + b"/" if kind is Kind.FOLDER else name, target):
-        if len(text) > _NAME_BYTES:
-            length += BLOCK + len(text) + 1 + pad(len(text) + 1)
+    for text in (len(name) + (kind is Kind.FOLDER), target):
+        if text > _NAME_BYTES:
+            length += BLOCK + text + 1 + pad(text + 1)
     return length
 
 

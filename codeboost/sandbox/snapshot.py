@@ -276,7 +276,7 @@ def _measure_layer(plan: LayerPlan) -> int:
             size += measure(name, Kind.FOLDER)
         elif entry.is_symlink:
             # A target longer than a header's field takes blocks of its own; its length is the blob's.
-            size += measure(name, Kind.SYMLINK, target=bytes(entry.size or 0))
+            size += measure(name, Kind.SYMLINK, target=entry.size or 0)
         else:
             size += measure(name, Kind.FILE, size=entry.size or 0)
     size += sum(measure(_ROOT + b"/.git/" + file.name, Kind.FILE, size=file.size) for file in plan.git_files)

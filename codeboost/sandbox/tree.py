@@ -10,8 +10,8 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from typing import cast
 
 from codeboost.errors import GitError, InputError
 from codeboost.gitrepo import GitRepo, TreeEntry
@@ -33,6 +33,14 @@ _FOLDER_MODE = 0o040000
 _LFS_START = b"version https://git-lfs.github.com/spec/v1\n"
 _LFS_BYTES = 1024
 _NAMED = 10
+# What the file systems of Linux hold. A path gets the work folder before it.
+_NAME_BYTES = 255
+_PATH_BYTES = 4000
+_TARGET_BYTES = 4095
+# Beyond what any repository has; programs that look at a tree often take a frame of their stack for each level.
+_DEPTH = 1000
+_MOST_ENTRIES = 1_000_000
+_MOST_NAMES = 256 << 20
 # Code points that HFS+ drops from names: `.g\u200cit` is `.git` there, and a checkout may be made anywhere.
 _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
@@ -59,95 +67,117 @@ def read_tree(repository: GitRepo, commit: str, *, only: Iterable[str] | None = 
 
     ``only`` are paths (with all below them): everything else is left out.
     """
-    listed = repository.list_tree(commit, sizes=True)
+    listed, folders = _list_rows(repository, commit)
     tree = repository.find_tree(commit)
-    _refuse_bad_names(listed, commit)
+    _refuse_bad_names(listed, folders, commit)
     missing = [entry.path for entry in listed if entry.kind == "blob" and entry.size is None]
     if missing:
         raise InputError(
             f"the content of {show_paths(missing)} is missing from the repository",
             hint="a shallow or partial clone holds too little; fetch the whole of the commit",
         )
-    empty: list[bytes] = []
-    if hash_tree(listed, len(tree)) != tree:
-        empty = _list_empty_folders(repository, commit, listed)
-        if hash_tree(listed, len(tree), empty) != tree:
-            raise GitError(
-                f"the tree of commit {commit[:12]} is not what its name says: the repository's object store is damaged",
-                hint="run `git fsck`, or clone the repository anew",
-            )
-    entries = listed if only is None else [entry for entry in listed if is_below(entry.path, only)]
-    content = tree
-    if len(entries) != len(listed):
-        content, empty = hash_tree(entries, len(tree)), []
-    return SnapshotTree(commit, tree, content, tuple(entries), tuple(_find_folders(entries, empty)))
+    if hash_tree(listed, len(tree), folders) != tree:
+        raise GitError(
+            f"the tree of commit {commit[:12]} is not what its name says: the repository's object store is damaged",
+            hint="run `git fsck`, or clone the repository anew",
+        )
+    _refuse_bad_links(repository, [entry for entry in listed if entry.is_symlink], commit)
+    if only is None:
+        return SnapshotTree(commit, tree, tree, tuple(listed), tuple(sorted(folders)))
+    entries = [entry for entry in listed if is_below(entry.path, only)]
+    content = tree if len(entries) == len(listed) else hash_tree(entries, len(tree))
+    return SnapshotTree(commit, tree, content, tuple(entries), tuple(_find_folders(entries, ())))
 
 
-def _list_empty_folders(repository: GitRepo, commit: str, leaves: Sequence[TreeEntry]) -> list[bytes]:
-    """Folders without anything in them: git makes none, other tools do."""
-    output = repository.run("ls-tree", "-r", "-d", "-z", "--full-tree", "--name-only", commit)
-    full = set(_find_folders(leaves, []))
-    return [path for path in output.split(b"\0") if path and path not in full and not _is_leaf(path, leaves)]
+def _list_rows(repository: GitRepo, commit: str) -> tuple[list[TreeEntry], list[bytes]]:
+    """The leaves and the folders, as many as a snapshot may have: a few objects can describe a tree without end."""
+    leaves: list[TreeEntry] = []
+    folders: list[bytes] = []
+    length = 0
+    with closing(repository.iterate_tree(commit, sizes=True, folders=True)) as rows:
+        for row in rows:
+            if row.mode == _FOLDER_MODE:
+                folders.append(row.path)
+            else:
+                leaves.append(row)
+            length += len(row.path)
+            if len(leaves) + len(folders) > _MOST_ENTRIES or length > _MOST_NAMES:
+                raise InputError(
+                    f"commit {commit[:12]} is too large for a snapshot: it has more than {_MOST_ENTRIES:,} files and"
+                    f" folders, or paths of more than {_MOST_NAMES >> 20} MiB together"
+                )
+    return leaves, folders
 
 
-def _is_leaf(path: bytes, leaves: Sequence[TreeEntry]) -> bool:
-    return any(entry.path == path for entry in leaves)
+def hash_tree(entries: Sequence[TreeEntry], digits: int = 40, folders: Iterable[bytes] = ()) -> str:
+    """The id that git gives to a tree of these leaves; ``digits``: of an id (40 or 64).
 
-
-def hash_tree(entries: Sequence[TreeEntry], digits: int = 40, empty: Sequence[bytes] = ()) -> str:
-    """The id that git gives to a tree with these leaves and ``empty`` folders; ``digits``: of an id (40 or 64)."""
-    root: dict[bytes, object] = {}
-    for path in empty:
-        folder = root
-        for part in path.split(b"/"):
-            folder = cast("dict[bytes, object]", folder.setdefault(part, {}))
+    ``folders`` need not name those that follow from the leaves: it is for those without any.
+    """
+    rows: dict[bytes, list[tuple[bytes, bytes]]] = {path: [] for path in _find_folders(entries, folders)}
+    rows[b""] = []
     for entry in entries:
-        *above, name = entry.path.split(b"/")
-        folder = root
-        for part in above:
-            below = folder.setdefault(part, {})
-            if not isinstance(below, dict):
-                raise InputError(f"the tree has both a file and a folder named {_show(entry.path)}")
-            folder = below
-        folder[name] = entry
-    return _hash_folder(root, digits).hex()
-
-
-def _hash_folder(folder: dict[bytes, object], digits: int) -> bytes:
-    rows = []
-    for name, value in folder.items():
-        if isinstance(value, dict):
-            rows.append((name + b"/", _FOLDER_MODE, name, _hash_folder(value, digits)))
-        else:
-            assert isinstance(value, TreeEntry)  # noqa: S101 - nothing else is ever put there
-            rows.append((name, value.mode, name, bytes.fromhex(value.oid)))
-    content = b"".join(b"%o %s\0%s" % (mode, name, oid) for _, mode, name, oid in sorted(rows))
-    digest = _new_hash(digits)
-    digest.update(b"tree %d\0" % len(content))
-    digest.update(content)
-    return bytes(digest.digest())
+        above, _, name = entry.path.rpartition(b"/")
+        if entry.path in rows:
+            raise InputError(f"the tree has both a file and a folder named {_show(entry.path)}")
+        rows[above].append((name, b"%o %s\0%s" % (entry.mode, name, bytes.fromhex(entry.oid))))
+    # What lies below a folder sorts after it, so each is complete when its turn comes; the root's is last.
+    for path in sorted(rows, reverse=True):
+        content = b"".join(row for _, row in sorted(rows.pop(path)))
+        digest = _new_hash(digits)
+        digest.update(b"tree %d\0" % len(content))
+        digest.update(content)
+        if path:
+            above, _, name = path.rpartition(b"/")
+            # git sorts folders as if their names ended in a slash.
+            rows[above].append((name + b"/", b"%o %s\0%s" % (_FOLDER_MODE, name, digest.digest())))
+    return digest.hexdigest()
 
 
 def _new_hash(digits: int) -> hashlib._Hash:
     return hashlib.sha256() if digits == 64 else hashlib.sha1(usedforsecurity=False)
 
 
-def _refuse_bad_names(entries: Sequence[TreeEntry], commit: str) -> None:
-    # Names repeat a lot in a large tree; each is looked at once.
-    names = {part for entry in entries for part in entry.path.split(b"/")}
+def _refuse_bad_names(entries: Sequence[TreeEntry], folders: Sequence[bytes], commit: str) -> None:
+    paths = [*folders, *(entry.path for entry in entries)]
+    # Names repeat a lot in a large tree; each is looked at once. Those above a path are folders, and rows themselves.
+    names = {path.rpartition(b"/")[2] for path in paths}
     for bad, words in (
         ({b"", b".", b".."} & names, "an entry that leads out of the tree"),
         ({name for name in names if is_git_name(name)}, "an entry named like git's own folder"),
+        ({name for name in names if len(name) > _NAME_BYTES}, f"a name of more than {_NAME_BYTES} bytes"),
     ):
         if bad:
-            path = next(entry.path for entry in entries if bad.intersection(entry.path.split(b"/")))
+            path = next(path for path in paths if path.rpartition(b"/")[2] in bad)
             raise InputError(f"commit {commit[:12]} has {words}: {_show(path)}")
-    counts = Counter(entry.path for entry in entries)
-    twice = {path for path, count in counts.items() if count > 1} | counts.keys() & set(
-        _find_folders(entries, [])
-    )
-    if twice:
-        raise InputError(f"commit {commit[:12]} has two entries with one name: {_show(min(twice))}")
+    for path in paths:
+        if len(path) > _PATH_BYTES:
+            raise InputError(
+                f"commit {commit[:12]} has a path of more than {_PATH_BYTES} bytes: {_show(path)}"
+            )
+        if path.count(b"/") > _DEPTH:
+            raise InputError(f"commit {commit[:12]} nests more than {_DEPTH} folders: {_show(path)}")
+    if len(set(paths)) != len(paths):
+        twice = min(path for path, count in Counter(paths).items() if count > 1)
+        raise InputError(f"commit {commit[:12]} has two entries with one name: {_show(twice)}")
+
+
+def _refuse_bad_links(repository: GitRepo, links: Sequence[TreeEntry], commit: str) -> None:
+    for entry in links:
+        if not 0 < (entry.size or 0) <= _TARGET_BYTES:
+            words = f"a target of more than {_TARGET_BYTES} bytes" if entry.size else "an empty target"
+            raise InputError(f"commit {commit[:12]} has a link with {words}: {_show(entry.path)}")
+    if not links:
+        return
+    with repository.read_blobs() as blobs:
+        answers = blobs.read_many([entry.oid for entry in links])
+        for entry, answer in zip(links, answers, strict=True):
+            if answer is None or len(answer[1]) != entry.size:
+                raise GitError(f"the content of {_show(entry.path)} vanished from the repository")
+            if b"\0" in answer[1]:
+                raise InputError(
+                    f"commit {commit[:12]} has a link with a NUL byte in its target: {_show(entry.path)}"
+                )
 
 
 def is_git_name(name: bytes) -> bool:
@@ -187,11 +217,11 @@ def is_below(path: bytes, places: Iterable[str]) -> bool:
 
 def _find_folders(entries: Iterable[TreeEntry], more: Iterable[bytes]) -> list[bytes]:
     folders = set(more)
-    for entry in entries:
-        end = entry.path.rfind(b"/")
-        while end > 0 and entry.path[:end] not in folders:
-            folders.add(entry.path[:end])
-            end = entry.path.rfind(b"/", 0, end)
+    for path in (*folders, *(entry.path for entry in entries)):
+        end = path.rfind(b"/")
+        while end > 0 and path[:end] not in folders:
+            folders.add(path[:end])
+            end = path.rfind(b"/", 0, end)
     return sorted(folders)
 
 

@@ -35,7 +35,7 @@ def test_files_of_any_name(name: bytes, content: bytes, mode: int) -> None:
 @given(name=names, target=names)
 def test_links_with_any_target(name: bytes, target: bytes) -> None:
     data = make_header(name, Kind.SYMLINK, mode=0o777, target=target)
-    assert len(data) == measure(name, Kind.SYMLINK, target=target)
+    assert len(data) == measure(name, Kind.SYMLINK, target=len(target))
     with tarfile.open(fileobj=io.BytesIO(data + END), encoding="utf-8", errors="surrogateescape") as archive:
         member = archive.next()
         assert member is not None
