@@ -24,6 +24,9 @@ _CONFIG = (
     "core.useReplaceRefs=false",
     "core.untrackedCache=false",
     "core.attributesFile=/dev/null",
+    # Larger contents go through git in pieces, whatever the checkout asks for.
+    "core.bigFileThreshold=8m",
+    "core.packedGitWindowSize=32m",
     "core.excludesFile=/dev/null",
     "color.ui=false",
     "diff.external=",
