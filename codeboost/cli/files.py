@@ -10,16 +10,18 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from codeboost.errors import UsageError
+from codeboost.errors import CodeboostError, InfrastructureError, UsageError
 from codeboost.visible import cut
 
-__all__ = ["write_answer"]
+__all__ = ["explain_write", "write_answer"]
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
 def write_answer(text: str, out: Path | None) -> None:
     """Write to ``out``, or to stdout without one (and for ``-``). A reader never finds half a file.
 
-    UsageError when it cannot be written; then the file is what it was.
+    UsageError when it cannot be written, InfrastructureError when there is no room; then the file is what it was.
     """
     if out is None or str(out) == "-":
         sys.stdout.write(text)
@@ -34,7 +36,13 @@ def write_answer(text: str, out: Path | None) -> None:
         else:
             _replace(target, text.encode("utf-8"))
     except OSError as error:
-        raise UsageError(f"{cut(str(out), 200)} cannot be written: {error.strerror}") from error
+        raise explain_write(out, error) from error
+
+
+def explain_write(out: Path, error: OSError) -> CodeboostError:
+    """What to raise when ``out`` could not be written: a full disk is nothing that was said wrong."""
+    kind = InfrastructureError if error.errno in _NO_ROOM else UsageError
+    return kind(f"{cut(str(out), 200)} cannot be written: {error.strerror}")
 
 
 def _replace(target: Path, data: bytes) -> None:

@@ -289,6 +289,7 @@ def new(
     ] = None,
 ) -> int:
     """Begin a plan: a commented YAML skeleton that is already of the right shape."""
+    from codeboost.cli.files import explain_write  # noqa: PLC0415
     from codeboost.errors import UsageError  # noqa: PLC0415
     from codeboost.plan.skeleton import make_skeleton  # noqa: PLC0415
     from codeboost.visible import escape  # noqa: PLC0415
@@ -308,7 +309,7 @@ def new(
         if made:
             # A full disk: the half must not stand in the way of the next try.
             out.unlink(missing_ok=True)
-        raise UsageError(f"{escape(str(out))} cannot be written: {error.strerror}") from error
+        raise explain_write(out, error) from error
     say(f"wrote {escape(str(out))}; check it with `codeboost plan check {escape(str(out))}`")
     return 0
 

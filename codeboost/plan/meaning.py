@@ -176,7 +176,8 @@ class _Checker:
             return
         if self._context is not None and not is_approved(argv, self._context.approved):
             message = (
-                f"nobody has approved the command {_show_argv(argv)}; it will not run until a person does"
+                f"the command {_show_argv(argv)} is not on the approved list; "
+                "it will not run until a person approves it"
             )
             yield Diagnostic("command-not-allowed", Severity.WARNING, message, item.id, pointer)
         for sentence in find_suspicions(text, argv):

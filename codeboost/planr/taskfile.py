@@ -110,10 +110,11 @@ def _explain(values: dict[str, Value], lines: dict[str, int], task_id: str, file
 
     found = values.get("id")
     if not isinstance(found, str):
+        state = "undefined" if found is None else "a list"
         add(
             "missing-field",
             "id",
-            f"id is undefined: it is required and must be {name_word(task_id)}, as the file name says",
+            f"id is {state}: it is required and must be {name_word(task_id)}, as the file name says",
         )
     elif found != task_id:
         add("id-mismatch", "id", f"id is {name_word(found)}, but the file name says {name_word(task_id)}")

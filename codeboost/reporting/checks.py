@@ -38,6 +38,7 @@ def render_check(results: Sequence[FileCheck], format_: str, *, color: bool) -> 
         if result.diagnostics:
             parts.append(render_text(result.file.name, result.file.data, result.diagnostics, color=color))
         if not result.has_errors:
-            against = f" against {result.base_commit[:12]}" if result.base_commit else ""
+            base = result.base_commit
+            against = f" against {base[:12]}" if base else ", its paths compared with no files"
             parts.append(f"{escape(result.file.name)}: the plan is valid{against}\n")
     return "".join(parts)
