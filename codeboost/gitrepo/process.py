@@ -27,6 +27,7 @@ _CONFIG = (
     # Larger contents go through git in pieces, whatever the checkout asks for.
     "core.bigFileThreshold=8m",
     "core.packedGitWindowSize=32m",
+    "core.packedGitLimit=128m",
     "core.excludesFile=/dev/null",
     "color.ui=false",
     "diff.external=",
