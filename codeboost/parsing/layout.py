@@ -67,7 +67,8 @@ class Span(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A text for libyaml: ``restore`` maps stand-ins back; ``is_softened`` says that tabs were made spaces.
+    """A text for libyaml: ``restore`` maps stand-ins back; ``is_softened`` says that tabs were made spaces,
+    ``is_joined`` that line breaks were.
 
     In double quotes a stand-in may mean something else (``restore_escaped``): there alone a backslash escapes.
     """
@@ -77,6 +78,7 @@ class Prepared(NamedTuple):
     restore: dict[int, str]
     restore_escaped: dict[int, str]
     is_softened: bool = False
+    is_joined: bool = False
 
     def needs_spans(self) -> bool:
         """Whether ``check_comments`` has anything to look at, so that scalars' places are worth keeping."""
@@ -219,7 +221,7 @@ def join_key(prepared: Prepared, offset: int) -> Prepared | None:
     if text[offset : offset + 1] != ":" or not gap.strip(" \t"):
         return None
     joined = gap.replace("\r", " ").replace("\n", " ")
-    return prepared._replace(text=text[:start] + joined + text[offset:])
+    return prepared._replace(text=text[:start] + joined + text[offset:], is_joined=True)
 
 
 def check_softened(prepared: Prepared, offset: int, indent: int, *, is_block: bool) -> Fault | None:

@@ -93,10 +93,11 @@ class _Frame:
     the column of the innermost block collection, -1 outside of all.
     """
 
-    __slots__ = ("indent", "is_flow", "items", "key", "key_offsets", "members", "offset", "places")
+    __slots__ = ("indent", "is_flow", "items", "key", "key_offsets", "line", "members", "offset", "places")
 
-    def __init__(self, offset: int, indent: int, *, is_map: bool, is_flow: bool) -> None:
+    def __init__(self, offset: int, line: int, indent: int, *, is_map: bool, is_flow: bool) -> None:
         self.offset = offset
+        self.line = line
         self.indent = indent
         self.is_flow = is_flow
         self.key = None if is_map else ""
@@ -129,7 +130,7 @@ class _Reader:
         self._may_have_properties = "&" in prepared.text or "!" in prepared.text
         self._is_usual = not (self._needs_care or self._may_have_properties)
         self._stack: list[_Frame] = []
-        self._top = _Frame(0, -1, is_map=False, is_flow=False)
+        self._top = _Frame(0, 0, -1, is_map=False, is_flow=False)
 
     def read(self) -> tuple[object, Place]:
         self._read_events()
@@ -211,15 +212,18 @@ class _Reader:
             self._note("non-string-key", event, "a collection cannot be a key; keys are strings")
         indent = outer.indent if is_flow else event.start_mark.column
         self._stack.append(outer)
-        self._top = _Frame(offset, indent, is_map=type(event) is MappingStartEvent, is_flow=is_flow)
+        is_map = type(event) is MappingStartEvent
+        self._top = _Frame(offset, event.start_mark.line, indent, is_map=is_map, is_flow=is_flow)
         return self._top
 
     def _close(self, event: _Event) -> tuple[object, Place]:
         frame = self._top
         self._top = self._stack.pop()
-        if frame.is_flow and not self._top.is_flow:
-            text, end = self._prepared.original, event.end_mark.index
-            self._keep(layout.check_indent(text, frame.offset, end, frame.indent, comments=True))
+        end = event.end_mark
+        # A key and its colon may have been joined, and then the lines are fewer than they were.
+        if frame.is_flow and not self._top.is_flow and (end.line > frame.line or self._prepared.is_joined):
+            text = self._prepared.original
+            self._keep(layout.check_indent(text, frame.offset, end.index, frame.indent, comments=True))
         return frame.close()
 
     # Keys
