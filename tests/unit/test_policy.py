@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from codeboost.errors import InputError
 from codeboost.gitrepo import GitRepo
 from codeboost.limits import Limits
-from codeboost.policy import PolicyEntry, SetupPolicy, parse_policy, read_policy
+from codeboost.policy import PolicyEntry, SetupPolicy, read_policy
+from codeboost.policy.document import parse_policy
 
 WHOLE = """\
 [sandbox]
