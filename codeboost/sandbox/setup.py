@@ -19,6 +19,8 @@ from codeboost.sandbox.archive import END, Kind, make_header
 from codeboost.sandbox.base import Outcome, Owner, SetupOutcome, SetupSpec
 from codeboost.sandbox.client import EngineClient, MissingError
 from codeboost.sandbox.container import LiveNames, Run, make_name, run_container
+from codeboost.sandbox.layer import LayerPlan
+from codeboost.sandbox.layered_image import build_layered_image
 from codeboost.sandbox.lock import hold_lock
 from codeboost.sandbox.owner import Label, make_labels
 from codeboost.sandbox.profile import (
@@ -30,7 +32,6 @@ from codeboost.sandbox.profile import (
     make_environment,
 )
 from codeboost.sandbox.program import ContainerFiles, check_program, open_tar
-from codeboost.sandbox.snapshot import LayerPlan, build_layered_image
 from codeboost.sandbox.tree import SnapshotTree, digest_inputs, find_missing, read_tree
 from codeboost.verdict import Verdict
 from codeboost.visible import cut
@@ -38,7 +39,7 @@ from codeboost.visible import cut
 __all__ = ["REPOSITORY", "SetupPlace", "prepare_setup"]
 
 REPOSITORY = "codeboost/setup"
-_FORMAT = 1
+_FORMAT = 2
 _SHOWN_BYTES = 64 << 10
 _SLACK_S = 300.0
 

@@ -15,6 +15,7 @@ from codeboost.errors import CodeboostError, EngineError, GitError, InputError
 from codeboost.gitrepo import GitRepo
 from codeboost.sandbox.base import SnapshotSpec
 from codeboost.sandbox.client import EngineClient, RefusedError
+from codeboost.sandbox.owner import Label
 from codeboost.sandbox.snapshot import REPOSITORY
 from codeboost.verdict import Verdict
 
@@ -228,6 +229,129 @@ def test_an_engine_that_takes_no_partial_image_gets_an_ordinary_build(lab: Any, 
     )
 
 
+@pytest.fixture
+def based(lab: Any, client: Any) -> Any:
+    """Images on top of the laboratory's own, made by a Dockerfile."""
+    made = []
+
+    def build(*lines: str) -> str:
+        tag = f"codeboost-test:{os.urandom(8).hex()}"
+        text = f"FROM {lab.image_id}\n" + "".join(f"{line}\n" for line in lines)
+        subprocess.run(
+            ["docker", "build", "-q", "--network", "none", "-t", tag, "-"],
+            input=text.encode(),
+            check=True,
+            capture_output=True,
+            env={**os.environ, "DOCKER_BUILDKIT": "0"},
+        )
+        made.append(tag)
+        return str(client.inspect_image(tag)["Id"])
+
+    yield build
+    for image in {snapshot.image_id for snapshot in lab._snapshots.values()}:
+        client.remove_image(image)
+    for tag in made:
+        client.remove_image(tag)
+
+
+def refuse_load(_self: Any, pieces: Any) -> Any:
+    for _ in pieces:
+        pass
+    raise RefusedError("open absent-0.tar: no such file or directory")
+
+
+@pytest.mark.parametrize("fallback", [False, True])
+def test_what_the_base_image_has_in_the_work_folder_does_not_show_through(
+    lab: Any, based: Any, monkeypatch: Any, fallback: Any
+) -> None:
+    lab.image_id = based(
+        "RUN mkdir -p /workspace/sub /workspace/deep/er && cd /workspace && touch .hidden ./-x sub/old deep/er/x"
+        " && ln -s /etc gone && echo base > kept",
+        "WORKDIR /workspace",
+    )
+    lab.repo.write("sub/new", os.urandom(8)).write("gone/x", "1").write("kept", "of the commit")
+    if fallback:
+        monkeypatch.setattr(EngineClient, "load_image", refuse_load)
+    found = read_inside(lab)
+    assert set(found) == {b"sub", b"sub/new", b"gone", b"gone/x", b"kept"}
+    assert lab.run("git", "status", "--porcelain").stdout.head == b""
+
+
+def test_a_link_in_place_of_the_work_folder_leads_nowhere(lab: Any, based: Any) -> None:
+    lab.image_id = based("RUN mkdir /other && touch /other/old && ln -s /other /workspace")
+    lab.repo.write("a", os.urandom(8))
+    assert set(read_inside(lab)) == {b"a"}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("VOLUME /workspace/data", "declares volumes: /workspace/data"),
+        ("ONBUILD RUN echo pwned > /etc/pwned", "ONBUILD"),
+        ("RUN ln -s /tmp /workspace", "no folder"),
+    ],
+)
+def test_a_base_that_an_ordinary_build_would_keep_too_much_of(
+    lab: Any, based: Any, client: Any, monkeypatch: Any, line: Any, words: Any
+) -> None:
+    image = based(line)
+    lab.repo.write("a", os.urandom(8))
+    spec = SnapshotSpec(lab.repo.path, lab.repo.commit(), image, git=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(EngineClient, "load_image", refuse_load)
+        with pytest.raises(EngineError, match=words) as caught:
+            lab.executor.take_snapshot(spec)
+    assert caught.value.exit_code == 4
+    # An engine that loads it needs none of this.
+    lab._snapshots[spec.commit] = lab.executor.take_snapshot(spec)
+    lab.image_id = image
+    assert set(read_inside(lab)) == {b"a"}
+
+
+def test_the_ordinary_build_leaves_no_name_behind_and_tells_the_same(
+    lab: Any, client: Any, monkeypatch: Any
+) -> None:
+    def list_names() -> set[str]:
+        return {name for image in client._get("/images/json") for name in image["RepoTags"] or []}
+
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{os.urandom(32).hex()}\nsize 12345\n"
+    lab.repo.write("big.bin", pointer).write("a", "1")
+    before = list_names()
+    monkeypatch.setattr(EngineClient, "load_image", refuse_load)
+    snapshot = lab.snapshot()
+    assert list_names() - before == {f"{REPOSITORY}:{snapshot.key}"}
+    spec = SnapshotSpec(lab.repo.path, lab.repo.git("rev-parse", "HEAD"), lab.image_id, git=True)
+    again = lab.executor.take_snapshot(spec)
+    assert snapshot.warnings == again.warnings
+    assert [text.count("big.bin") for text in again.warnings] == [1]
+    labels = client.inspect_image(snapshot.image_id)["Config"]["Labels"]
+    assert int(labels[Label.BYTES]) > 4096
+
+
+def test_a_refusal_for_another_reason_is_told_and_nothing_is_built(
+    lab: Any, client: Any, monkeypatch: Any
+) -> None:
+    lab.repo.write("a", os.urandom(8))
+    load, calls = EngineClient.load_image, []
+
+    def fail_first(self: Any, pieces: Any) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            raise RefusedError("write /var/lib: no space left on device")
+        load(self, pieces)
+
+    monkeypatch.setattr(EngineClient, "load_image", fail_first)
+    monkeypatch.setattr(EngineClient, "build_image", lambda *_: pytest.fail("built"))
+    with pytest.raises(EngineError, match="no space left on device"):
+        lab.snapshot()
+    assert not [
+        name
+        for image in client._get("/images/json")
+        for name in image["RepoTags"] or []
+        if name.startswith("codeboost/probe")
+    ]
+
+
 def test_sha256_repositories(executor: Any, image_id: Any, store: Any, make_repo: Any, plain: Any) -> None:
     lab = type(plain)(executor, image_id, store, make_repo("wide", object_format="sha256").write("a/b", "1"))
     assert lab.run("git", "status", "--porcelain").stdout.head == b""
@@ -370,7 +494,8 @@ def test_forged_objects_are_found_out(lab: Any) -> None:
 
 def test_a_snapshot_of_a_large_file_needs_little_memory(lab: Any, client: Any) -> None:
     # Neither here nor in git: what cannot be compressed is packed whole, and packed anew for `.git`.
-    lab.repo.write("big", os.urandom(150 << 20))
+    lab.repo.git("config", "core.compression", "0")
+    lab.repo.write("big", os.urandom(100 << 20))
     commit = lab.repo.commit()
     lab.repo.git("gc", "-q")
     text = (

@@ -180,12 +180,12 @@ def test_the_listing_needs_little_memory_for_each_file(tmp_path: Path, git: Call
         "from pathlib import Path\n"
         "from codeboost.gitrepo import GitRepo\n"
         "from codeboost.sandbox.tree import read_tree\n"
-        "from codeboost.sandbox.snapshot import LayerPlan, _measure_layer, _write_layer\n"
+        "from codeboost.sandbox.layer import LayerPlan, measure_layer, write_layer\n"
         "repository = GitRepo.open(Path(sys.argv[1]))\n"
         "commit = repository.resolve_commit('HEAD')\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "plan = LayerPlan(repository, read_tree(repository, commit))\n"
-        "assert _measure_layer(plan) == sum(map(len, _write_layer(plan)))\n"
+        "assert measure_layer(plan) == sum(map(len, write_layer(plan)))\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
     )
     done = subprocess.run(
