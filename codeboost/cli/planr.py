@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
 from codeboost.cli.answers import PROGRAM, Answer, ProblemsError, explain, fail, write
+from codeboost.cli.registry import COMMANDS, Command, Group, register
+from codeboost.cli.roots import RootOption, choose_root, join_roots, load_workspace
 from codeboost.cli.streams import fill_streams
 from codeboost.errors import CodeboostError, UsageError
 from codeboost.reporting.tasks import render_goal, render_tasks
@@ -31,67 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["build_app", "main", "run"]
 
 
-def _refuse_repeats(command: Any, context: Any, arguments: Sequence[str]) -> None:
-    """Of an option given twice the last would silently win."""
-    seen = set()
-    for parameter in command.make_parser(context).parse_args(args=list(arguments))[2]:
-        if parameter.param_type_name == "option" and parameter.name in seen:
-            context.fail(f"{parameter.opts[0]} is given twice")
-        seen.add(parameter.name)
-
-
-class _Command(TyperCommand):
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        _refuse_repeats(self, ctx, args)
-        return super().parse_args(ctx, args)
-
-
-class _Group(TyperGroup):
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        _refuse_repeats(self, ctx, args)
-        return super().parse_args(ctx, args)
-
-
-class _Entry(NamedTuple):
-    run: Callable[..., Answer]
-    hidden: bool
-
-
-_COMMANDS: dict[str, _Entry] = {}
-_Function = TypeVar("_Function", bound=Callable[..., Answer])
-
-
-def _command(name: str, *, hidden: bool = False) -> Callable[[_Function], _Function]:
-    def register(function: _Function) -> _Function:
-        _COMMANDS[name] = _Entry(function, hidden)
-        return function
-
-    return register
-
-
-def build_app(names: Iterable[str] = ()) -> typer.Typer:
-    """The command line with these commands, or with all of them.
-
-    typer evaluates every annotation of every command that it is given, which takes longer than listing 300 tasks.
-    """
-    app = typer.Typer(
-        cls=_Group,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        rich_markup_mode=None,
-        add_completion=False,
-        help="Tasks and goals in plain Markdown: check them, list them, move them.",
-    )
-    app.callback(invoke_without_command=True)(start)
-    for name in names or _COMMANDS:
-        entry = _COMMANDS[name]
-        app.command(name, cls=_Command, hidden=entry.hidden)(entry.run)
-    return app
-
-
-RootOption = Annotated[
-    Path | None,
-    typer.Option("--root", metavar="DIR", help="The planning root. Default: search upwards from here."),
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
@@ -112,7 +52,7 @@ def start(
     return None
 
 
-@_command("check")
+@register("check")
 def check(
     context: typer.Context,
     *,
@@ -124,7 +64,7 @@ def check(
     from codeboost.planr.history import HistoryReader
     from codeboost.planr.workspace import Workspace
 
-    place = _choose_root(context, root)
+    place = choose_root(context, root)
     with HistoryReader(place) as reader:
         workspace = Workspace.load(place, keep_sources=True)
         found = workspace.warnings
@@ -144,7 +84,7 @@ def check(
     )
 
 
-@_command("index", hidden=True)
+@register("index", hidden=True)
 def index(
     context: typer.Context,
     *,
@@ -157,7 +97,7 @@ def index(
     return replace(answer, remarks=["`planr index` is deprecated and writes nothing: use `planr check`"])
 
 
-@_command("list")
+@register("list")
 def list_tasks(
     context: typer.Context,
     *,
@@ -175,7 +115,7 @@ def list_tasks(
 ) -> Answer:
     """List tasks in the order of the board."""
     statuses = None if status is None else {_find_status(word.strip()) for word in status.split(",")}
-    workspace = _load(context, root)
+    workspace = load_workspace(context, root)
     graph = workspace.graph
     scope = None if goal is None else set(_find_goal(workspace, goal).scope)
     chosen = graph.sort_for_board(
@@ -192,7 +132,7 @@ def list_tasks(
     return _answer_with(workspace, text=render_tasks(workspace, chosen) or "planr: no task fits")
 
 
-@_command("next")
+@register("next")
 def find_next(
     context: typer.Context,
     *,
@@ -208,7 +148,7 @@ def find_next(
     """Show what can be worked on now, and what waits for a person."""
     if (goal is None) == (stream is None):
         raise UsageError("next needs either --goal or --stream")
-    workspace = _load(context, root)
+    workspace = load_workspace(context, root)
     graph = workspace.graph
     asked: dict[str, object]
     if goal is not None:
@@ -228,7 +168,7 @@ def find_next(
     return _answer_with(workspace, document=document, text="\n".join(lines))
 
 
-@_command("set")
+@register("set")
 def set_status(
     context: typer.Context,
     task_id: Annotated[str, typer.Argument(metavar="ID", help="The task, like AUTH-02.")],
@@ -252,7 +192,7 @@ def set_status(
     wanted = _find_status(status)
     check_name(task_id, "task id")
     _check_text(owner, "--owner")
-    workspace = _load(context, root)
+    workspace = load_workspace(context, root)
     if task_id not in workspace.tasks:
         raise UsageError(f'there is no task "{cut(task_id)}"')
     change = set_task(workspace.root, task_id, status=wanted, owner=owner)
@@ -266,7 +206,7 @@ def set_status(
     return _answer_with(workspace.with_task(change.after), document=document, text=text)
 
 
-@_command("goal")
+@register("goal")
 def show_or_set_goal(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The goal: its file's name without -goal.md.")],
@@ -288,7 +228,7 @@ def show_or_set_goal(
         raise UsageError(f'the state "{cut(state)}" is unknown; allowed: {ALLOWED_STATES}')
     check_name(name, "goal name")
     _check_text(thread, "--thread")
-    workspace = _load(context, root)
+    workspace = load_workspace(context, root)
     goal = _find_goal(workspace, name)
     if wanted is not None or thread is not None:
         goal = set_goal(workspace.root, name, state=wanted, thread=thread).after
@@ -297,7 +237,7 @@ def show_or_set_goal(
     return _answer_with(workspace, document=described, text=render_goal(described))
 
 
-@_command("board")
+@register("board")
 def show_board(
     context: typer.Context,
     *,
@@ -329,13 +269,13 @@ def show_board(
         from codeboost.planr.server import serve as serve_board
 
         gc.enable()
-        place = _load(context, root).root
+        place = load_workspace(context, root).root
         return Answer(exit_code=serve_board(place, DEFAULT_PORT if port is None else port))
     from codeboost.planr.board import build_board_data, write_board
     from codeboost.planr.history import HistoryReader
 
-    with HistoryReader(_choose_root(context, root)) as reader:
-        workspace = _load(context, root, keep_sources=True)
+    with HistoryReader(choose_root(context, root)) as reader:
+        workspace = load_workspace(context, root, keep_sources=True)
         data = build_board_data(workspace, reader)
     if _wants_json(context):
         return Answer(document=data)
@@ -346,7 +286,7 @@ def show_board(
     return Answer(f"planr: the board is in {escape(str(file))}", warnings=data["warnings"])
 
 
-@_command("init")
+@register("init")
 def make_root(
     context: typer.Context,
     *,
@@ -359,7 +299,7 @@ def make_root(
     """Make a planning root here. Never overwrites anything."""
     from codeboost.planr.scaffold import init
 
-    made = init(_join_roots(context, root) or Path.cwd(), in_repo=in_repo)
+    made = init(join_roots(context, root) or Path.cwd(), in_repo=in_repo)
     lines = [f"planr: wrote {escape(path)}" for path in made.written]
     lines += [f"planr: kept {escape(path)}" for path in made.kept]
     document = {
@@ -370,6 +310,22 @@ def make_root(
         "notes": made.notes,
     }
     return Answer("\n".join(lines), document, remarks=made.notes)
+
+
+def build_app(names: Iterable[str] = ()) -> typer.Typer:
+    """The command line with these commands, or with all of them."""
+    app = typer.Typer(
+        cls=Group,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode=None,
+        add_completion=False,
+        help="Tasks and goals in plain Markdown: check them, list them, move them.",
+    )
+    app.callback(invoke_without_command=True)(start)
+    for name in names or COMMANDS:
+        entry = COMMANDS[name]
+        app.command(name, cls=Command, hidden=entry.hidden)(entry.run)
+    return app
 
 
 def main() -> None:
@@ -390,7 +346,7 @@ def run(arguments: list[str]) -> int:
 
 def _invoke(arguments: list[str]) -> Answer:
     # The command is among the words; building the others too would be in vain.
-    names = [] if "--help" in arguments else [name for name in _COMMANDS if name in arguments]
+    names = [] if "--help" in arguments else [name for name in COMMANDS if name in arguments]
     try:
         said = typer.main.get_command(build_app(names)).main(
             args=arguments, prog_name=PROGRAM, standalone_mode=False
@@ -412,38 +368,6 @@ def _invoke(arguments: list[str]) -> Answer:
 def _wants_json(context: typer.Context) -> bool:
     parent = context.parent
     return bool(context.params.get("as_json") or (parent is not None and parent.params.get("as_json")))
-
-
-def _join_roots(context: typer.Context, root: Path | None) -> Path | None:
-    if root is not None and context.obj is not None:
-        raise UsageError("--root is given twice")
-    return root or context.obj
-
-
-def _choose_root(context: typer.Context, root: Path | None) -> Path:
-    from codeboost.planr.config import find_root
-
-    named = _join_roots(context, root)
-    if named is not None:
-        if not named.is_dir():
-            raise UsageError(f"--root {cut(str(named))} is no folder")
-        return named
-    found = find_root(Path.cwd())
-    if found is None:
-        raise UsageError(
-            "there is no planning root here or above",
-            hint="`planr init` makes one, --root names one elsewhere",
-        )
-    return found
-
-
-def _load(context: typer.Context, root: Path | None, *, keep_sources: bool = False) -> Workspace:
-    from codeboost.planr.workspace import Workspace
-
-    workspace = Workspace.load(_choose_root(context, root), keep_sources=keep_sources)
-    if workspace.errors:
-        raise ProblemsError(workspace.errors, workspace.warnings)
-    return workspace
 
 
 def _answer_with(workspace: Workspace, *, document: object = None, text: str = "") -> Answer:
