@@ -5,7 +5,6 @@ a program at ``git status``). So: plumbing only, full object ids, and an environ
 grafts, lazy fetches, transports, hooks, external diffs, text conversions, pagers or user settings have a say.
 """
 
-from codeboost.gitrepo.log import LogEntry, LogReader
 from codeboost.gitrepo.objects import BlobReader
 from codeboost.gitrepo.records import Branch, Remote, TreeChange, TreeEntry, parse_remote
 from codeboost.gitrepo.repo import GitRepo
@@ -14,8 +13,6 @@ __all__ = [
     "BlobReader",
     "Branch",
     "GitRepo",
-    "LogEntry",
-    "LogReader",
     "Remote",
     "TreeChange",
     "TreeEntry",

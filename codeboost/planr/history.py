@@ -21,7 +21,8 @@ from codeboost.planr.model import Finding, Status, natural_key
 from codeboost.planr.taskfile import parse_status
 
 if TYPE_CHECKING:
-    from codeboost.gitrepo import BlobReader, GitRepo, LogEntry, LogReader
+    from codeboost.gitrepo import BlobReader, GitRepo
+    from codeboost.gitrepo.log import LogEntry, LogReader
     from codeboost.planr.workspace import Workspace
 
 __all__ = ["Change", "Head", "History", "HistoryReader", "Run"]
