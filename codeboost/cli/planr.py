@@ -259,7 +259,7 @@ def show_board(
     root: RootOption = None,
     as_json: JsonOption = False,
 ) -> Answer:
-    """Make the board: one HTML page. With --json, print its data instead."""
+    """Make the board: one HTML page. --json prints its data, and writes the page only where --out says."""
     if port is not None and not serve:
         raise UsageError("--port needs --serve")
     if serve and (out is not None or _wants_json(context)):
@@ -277,13 +277,15 @@ def show_board(
     with HistoryReader(choose_root(context, root)) as reader:
         workspace = load_workspace(context, root, keep_sources=True)
         data = build_board_data(workspace, reader)
-    if _wants_json(context):
-        return Answer(document=data)
-    from codeboost.planr.page import render_page
+    as_document = _wants_json(context)
+    if out is not None or not as_document:
+        from codeboost.planr.page import render_page
 
-    file = out or workspace.root / workspace.config.board_out
-    write_board(file, render_page(data))
-    return Answer(f"planr: the board is in {escape(str(file))}", warnings=data["warnings"])
+        out = out or workspace.root / workspace.config.board_out
+        write_board(out, render_page(data))
+    if as_document:
+        return Answer(document=data)
+    return Answer(f"planr: the board is in {escape(str(out))}", warnings=data["warnings"])
 
 
 @register("init")

@@ -236,6 +236,13 @@ def test_a_board_replaces_only_a_board(root: Path, planr: Planr, tmp_path: Path)
     assert said.code == 1
     assert "is no board" in said.err
     assert out.read_text() == "<html>mine</html>"
+    said = planr("board", "--root", root, "--out", out, "--json")
+    assert (said.code, said.data["ok"]) == (1, False)
+    out.unlink()
+    assert planr("board", "--root", root, "--json").data["tasks"]
+    assert not (root / ".planr/board.html").exists()
+    assert planr("board", "--root", root, "--out", out, "--json").data["tasks"]
+    assert out.read_text().startswith("<!doctype html>")
     assert planr("board", "--root", root).code == 0
     assert (root / ".planr/board.html").is_file()
 
