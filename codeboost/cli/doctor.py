@@ -57,7 +57,7 @@ def sweep(
     with Store.open() as store:
         executor = open_executor(store.id)
         try:
-            result = sweep_engine(executor, store.id, dry_run=dry_run)
+            result = sweep_engine(executor, store, dry_run=dry_run)
         finally:
             executor.close()
     if as_json:

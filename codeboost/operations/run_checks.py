@@ -16,6 +16,7 @@ from codeboost.operations.check_setup import require_setup_approval
 from codeboost.operations.command_runner import CommandRunner
 from codeboost.operations.evidence import collect_evidence_of
 from codeboost.operations.find_scope import find_scope_of
+from codeboost.operations.hold_images import hold_images
 from codeboost.operations.move_tasks import TaskMover
 from codeboost.operations.prepare_run import prepare_resumed_run, prepare_run
 from codeboost.operations.project import Project
@@ -28,6 +29,7 @@ from codeboost.operations.run_model import (
     RunRequest,
     RunResult,
 )
+from codeboost.operations.sweep import sweep_images
 from codeboost.sandbox.base import Executor, SetupOutcome, SetupSpec, SnapshotSpec
 from codeboost.store.attempts import list_attempts
 from codeboost.store.database import utc_now
@@ -73,16 +75,19 @@ def run_checks(
             require_setup_approval(ground)
             executor = open_executor()
             try:
-                environment, failed_setup = _enter_environment(ground, executor, listener, cancelled)
-                run_id = _begin_run(ground, environment)
-                runner.begin(run_id)
-                if failed_setup is not None:
-                    runner.fail_setup(failed_setup)
-                else:
-                    runner.execute(environment)
-                if not cancelled.is_set():
-                    with suppress(EngineError):
-                        executor.sweep_images(most=_SWEPT_AT_ONCE)
+                with hold_images(project.store, ground.owner) as hold:
+                    environment, failed_setup = _enter_environment(
+                        ground, executor, listener, cancelled, hold
+                    )
+                    run_id = _begin_run(ground, environment)
+                    runner.begin(run_id)
+                    if failed_setup is not None:
+                        runner.fail_setup(failed_setup)
+                    else:
+                        runner.execute(environment)
+                    if not cancelled.is_set():
+                        with suppress(EngineError):
+                            sweep_images(executor, project.store, most=_SWEPT_AT_ONCE)
             finally:
                 executor.close()
         runner.settle_unstarted()
@@ -117,11 +122,18 @@ def _find_uncommitted(ground: Ground, mover: TaskMover) -> Iterator[str]:
 
 
 def _enter_environment(
-    ground: Ground, executor: Executor, listener: RunListener, cancelled: threading.Event
+    ground: Ground,
+    executor: Executor,
+    listener: RunListener,
+    cancelled: threading.Event,
+    hold: Callable[[str], None],
 ) -> tuple[Environment, SetupOutcome | None]:
     """Everything that the commands share, made once; the outcome of [setup] instead when that failed."""
     for swept in executor.sweep(ground.project.store.id):
-        listener.note(f"removed a leftover {swept.kind} {swept.id[:12]}: {swept.reason}")
+        if swept.failure:
+            listener.note(f"a leftover {swept.kind} {swept.id[:12]} cannot be removed: {swept.failure}")
+        else:
+            listener.note(f"removed a leftover {swept.kind} {swept.id[:12]}: {swept.reason}")
     reference = (ground.resumed and ground.resumed.image_id) or ground.image
     image = executor.find_image(reference, ground.request.pull, listener.note)
     _stop_if(cancelled)
@@ -143,9 +155,11 @@ def _enter_environment(
         if prepared.image_id is None:
             return Environment(executor, image, None), prepared
         image_id = prepared.image_id
+        hold(image_id)
     snapshot = executor.take_snapshot(
         SnapshotSpec(ground.project.git.top, ground.commit, image_id, ground.policy.sandbox.git)
     )
+    hold(snapshot.image_id)
     _stop_if(cancelled)
     for warning in snapshot.warnings:
         listener.note(warning)

@@ -52,7 +52,8 @@ def describe_doctor(report: DoctorReport) -> dict[str, Any]:
 def render_sweep(result: SweepResult) -> str:
     verb = "would remove" if result.dry_run else "removed"
     lines = [
-        f"{verb} {thing.kind} {thing.id.removeprefix('sha256:')[:12]}: {escape(thing.reason)}"
+        f"{'could not remove' if thing.failure else verb} {thing.kind} {thing.id.removeprefix('sha256:')[:12]}:"
+        f" {escape(thing.failure or thing.reason)}"
         for thing in result.swept
     ]
     return "\n".join(lines or ["nothing to remove"]) + "\n"

@@ -22,6 +22,7 @@ __all__ = [
     "EngineRecord",
     "Executor",
     "ImageRecord",
+    "ImageUse",
     "Outcome",
     "Owner",
     "PullPolicy",
@@ -67,6 +68,14 @@ class ImageRecord:
     digest: str | None
     platform: str
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImageUse:
+    """What a store knows of an image: when a run of its own last used it, in seconds since 1970; whether one still does."""
+
+    last_used: float
+    held: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +189,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class SweptThing:
-    """A container or image that was removed, or would be, and why."""
+    """A container or image that was removed, or would be, and why; ``failure`` says why it is still there."""
 
     kind: str
     id: str
     reason: str
+    failure: str = ""
 
 
 class Executor(Protocol):
@@ -222,11 +232,19 @@ class Executor(Protocol):
         ...
 
     def sweep(self, store: str, *, dry_run: bool = False) -> Sequence[SweptThing]:
-        """Remove the containers that dead owners of ``store`` left on this host, and those past their deadline."""
+        """Remove the containers that dead owners of ``store`` left on this host, and those past their deadline.
+
+        One that cannot be removed is among what is returned, with the reason; the others are removed.
+        """
         ...
 
-    def sweep_images(self, *, most: int | None = None, dry_run: bool = False) -> Sequence[SweptThing]:
-        """Remove old snapshots, by age and total size, ``most`` at a time; never one in use."""
+    def sweep_images(
+        self, uses: Mapping[str, ImageUse], *, most: int | None = None, dry_run: bool = False
+    ) -> Sequence[SweptThing]:
+        """Remove old snapshots, by age and total size, ``most`` at a time; never one in use.
+
+        ``uses`` is what the store knows, by image id; others may know more of an image than it does.
+        """
         ...
 
     def close(self) -> None:

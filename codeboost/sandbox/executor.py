@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from codeboost.sandbox.base import (
     CommandSpec,
     EngineRecord,
     ImageRecord,
+    ImageUse,
     Outcome,
     Owner,
     PullPolicy,
@@ -40,7 +42,7 @@ from codeboost.sandbox.owner import make_labels
 from codeboost.sandbox.profile import WORKSPACE, ContainerSettings, make_config, make_environment
 from codeboost.sandbox.program import ContainerFiles, FileHead, check_program
 from codeboost.sandbox.setup import SetupPlace, prepare_setup
-from codeboost.sandbox.snapshot import FORMAT, LaidTree, take_snapshot
+from codeboost.sandbox.snapshot import FORMAT, LaidTree, note_use, take_snapshot
 from codeboost.sandbox.sweep import sweep_containers, sweep_images
 from codeboost.verdict import Verdict
 from codeboost.visible import cut
@@ -49,6 +51,7 @@ __all__ = ["DockerExecutor"]
 
 # How long past its timeout a container may exist: the grace of TERM, the engine's slowness, the removal.
 _SLACK_S = 300.0
+_NOTED_AGAIN_S = 600.0
 
 
 class DockerExecutor:
@@ -64,6 +67,7 @@ class DockerExecutor:
         self._laid: dict[str, LaidTree] = {}
         self._folders: dict[tuple[str, str], bool] = {}
         self._names = LiveNames()
+        self._noted: dict[str, float] = {}
 
     def describe(self) -> EngineRecord:
         return self._record
@@ -92,6 +96,7 @@ class DockerExecutor:
         repository = GitRepo.open(spec.repository)
         snapshot, laid = take_snapshot(self._client, repository, spec.commit, spec.image_id, git=spec.git)
         self._laid[snapshot.image_id] = laid
+        self._noted[snapshot.image_id] = time.monotonic()
         return snapshot
 
     def execute(self, spec: CommandSpec, cancelled: threading.Event) -> Outcome:
@@ -101,6 +106,7 @@ class DockerExecutor:
             return Outcome(Verdict.INFRASTRUCTURE, str(error))
         if isinstance(run, str):
             return Outcome(Verdict.NOT_STARTED, run)
+        self._note_use(spec.snapshot)
         with self._names.hold(run.name):
             outcome = run_container(self._client, run, cancelled)
         return replace(outcome, limits_in_force=describe_limits(spec.limits, self._record.disk))
@@ -121,8 +127,10 @@ class DockerExecutor:
     def sweep(self, store: str, *, dry_run: bool = False) -> Sequence[SweptThing]:
         return sweep_containers(self._client, store, dry_run=dry_run)
 
-    def sweep_images(self, *, most: int | None = None, dry_run: bool = False) -> Sequence[SweptThing]:
-        return sweep_images(self._client, most=most, dry_run=dry_run)
+    def sweep_images(
+        self, uses: Mapping[str, ImageUse], *, most: int | None = None, dry_run: bool = False
+    ) -> Sequence[SweptThing]:
+        return sweep_images(self._client, uses, most=most, dry_run=dry_run)
 
     def close(self) -> None:
         """Removes what still runs, and leaves the engine."""
@@ -132,6 +140,14 @@ class DockerExecutor:
         self._client.close()
 
     # One command
+
+    def _note_use(self, snapshot: Snapshot) -> None:
+        """Lets every store of this engine see that a long run still uses its snapshot."""
+        now = time.monotonic()
+        if now - self._noted.get(snapshot.image_id, now) > _NOTED_AGAIN_S:
+            self._noted[snapshot.image_id] = now
+            with suppress(EngineError):
+                note_use(self._client, snapshot.image_id, snapshot.key)
 
     def _is_folder(self, laid: LaidTree, workdir: str) -> bool:
         key = (laid.commit, workdir)

@@ -15,6 +15,7 @@ from codeboost.sandbox.base import (
     CommandSpec,
     EngineRecord,
     ImageRecord,
+    ImageUse,
     Outcome,
     Owner,
     PullPolicy,
@@ -53,6 +54,9 @@ class FakeExecutor:
     script: Mapping[tuple[str, ...], ScriptedRun] = field(default_factory=dict)
     setup: SetupOutcome | None = None
     leftovers: Sequence[SweptThing] = ()
+    old_images: Sequence[SweptThing] = ()
+    uses: Mapping[str, ImageUse] = field(default_factory=dict)
+    """What the last sweep of images was told."""
     executed: list[CommandSpec] = field(default_factory=list)
     snapshots: list[SnapshotSpec] = field(default_factory=list)
     setups: list[SetupSpec] = field(default_factory=list)
@@ -145,8 +149,15 @@ class FakeExecutor:
         self.swept.append((store, dry_run))
         return self.leftovers
 
-    def sweep_images(self, *, most: int | None = None, dry_run: bool = False) -> Sequence[SweptThing]:  # noqa: ARG002
-        return ()
+    def sweep_images(
+        self,
+        uses: Mapping[str, ImageUse],
+        *,
+        most: int | None = None,  # noqa: ARG002
+        dry_run: bool = False,  # noqa: ARG002
+    ) -> Sequence[SweptThing]:
+        self.uses = dict(uses)
+        return self.old_images
 
     def close(self) -> None:
         self.closed = True

@@ -11,19 +11,37 @@ from pathlib import Path
 
 from codeboost.errors import EngineError
 
-__all__ = ["hold_lock"]
+__all__ = ["hold_lock", "try_lock"]
 
 
 @contextmanager
 def hold_lock(name: str) -> Iterator[None]:
     """Waits for the lock ``name`` and holds it. Each holder opens the file anew, so threads exclude each other too."""
+    with _open(name) as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def try_lock(name: str) -> Iterator[bool]:
+    """Holds the lock ``name`` if it is free; says whether it is."""
+    with _open(name) as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+@contextmanager
+def _open(name: str) -> Iterator[int]:
     try:
         handle = os.open(_make_folder() / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise EngineError(f"no lock file can be made in {tempfile.gettempdir()}: {error.strerror}") from error
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        yield handle
     finally:
         os.close(handle)
 

@@ -66,15 +66,13 @@ def prepare_setup(place: SetupPlace, spec: SetupSpec, cancelled: threading.Event
             None, reused=False, message=f"the inputs of [setup] are not in the commit: {named}"
         )
     key = _make_key(place.image_id, spec, tree)
-    reference = f"{REPOSITORY}:{key}"
-    found = _find(place.client, reference, key)
-    if found is None:
-        with hold_lock(f"setup-{key}"):
-            found = _find(place.client, reference, key)
-            if found is None:
-                return _Setup(place, spec, key, cancelled).go(tree)
-    place.client.tag_image(found, REPOSITORY, key)
-    return SetupOutcome(found, reused=True)
+    # Whoever removes old images takes the same lock: what is found here stays.
+    with hold_lock(f"setup-{key}"):
+        found = _find(place.client, f"{REPOSITORY}:{key}", key)
+        if found is None:
+            return _Setup(place, spec, key, cancelled).go(tree)
+        place.client.tag_image(found, REPOSITORY, key)
+        return SetupOutcome(found, reused=True)
 
 
 def _make_key(image_id: str, spec: SetupSpec, tree: SnapshotTree) -> str:

@@ -22,7 +22,7 @@ from codeboost.sandbox.onecommit import make_git_folder
 from codeboost.sandbox.owner import Label
 from codeboost.sandbox.tree import SnapshotTree, read_tree
 
-__all__ = ["FORMAT", "REPOSITORY", "LaidTree", "make_bare_image", "take_snapshot"]
+__all__ = ["FORMAT", "REPOSITORY", "LaidTree", "make_bare_image", "note_use", "take_snapshot"]
 
 FORMAT = 2
 """Raised whenever the same input would give other bytes."""
@@ -58,19 +58,20 @@ def take_snapshot(
     laid = LaidTree(repository, commit)
     # A tree that was laid out once was checked then: its id, read from the commit, says it all.
     content = repository.find_tree(commit)
-    found = _find(client, _make_key(image_id, content, git=git))
-    if found is not None and not found.extras:
-        return _reuse(client, found, content), laid
-    tree = read_tree(repository, commit)
-    key = _make_key(image_id, tree.content, git=git)
-    extras = [entry for entry in tree.entries if is_whiteout(entry.path)]
-    if extras:
-        laid = replace(laid, extras=archive_extras(repository, extras, tree))
+    key = _make_key(image_id, content, git=git)
+    # Two runs at once build it once, and whoever removes old images takes the same lock: what is found here stays.
     with hold_lock(f"snapshot-{key}"):
-        # Another run may have built it while this one waited.
         found = _find(client, key)
         if found is not None:
-            return _reuse(client, found, tree.content), laid
+            note_use(client, found.id, key)
+            if not found.extras:
+                return _reuse(found, content), laid
+        tree = read_tree(repository, commit)
+        extras = [entry for entry in tree.entries if is_whiteout(entry.path)]
+        if extras:
+            laid = replace(laid, extras=archive_extras(repository, extras, tree))
+        if found is not None:
+            return _reuse(found, content), laid
         with ExitStack() as stack:
             folders, files = stack.enter_context(make_git_folder(repository, tree)) if git else ([], [])
             plan = LayerPlan(repository, tree, git_folders=tuple(folders), git_files=tuple(files))
@@ -80,12 +81,15 @@ def take_snapshot(
                 Label.EXTRAS: "1" if extras else "",
             }
             built, warnings = build_layered_image(client, plan, image_id, f"{REPOSITORY}:{key}", labels)
-        return Snapshot(built, key, tree.content, reused=False, warnings=warnings), laid
+        return Snapshot(built, key, content, reused=False, warnings=warnings), laid
 
 
-def _reuse(client: EngineClient, found: _Image, content: str) -> Snapshot:
-    # The tag is set again for its time: that of the last use.
-    client.tag_image(found.id, REPOSITORY, found.key)
+def note_use(client: EngineClient, image_id: str, key: str) -> None:
+    """Sets the snapshot's tag again for its time, which is that of the last use to every store of the engine."""
+    client.tag_image(image_id, REPOSITORY, key)
+
+
+def _reuse(found: _Image, content: str) -> Snapshot:
     return Snapshot(found.id, found.key, content, reused=True, warnings=found.warnings)
 
 
@@ -95,6 +99,7 @@ def make_bare_image(client: EngineClient, image_id: str) -> str:
     with hold_lock(f"snapshot-{key}"):
         found = _find(client, key)
         if found is not None:
+            note_use(client, found.id, key)
             return found.id
         labels: dict[str, str] = {Label.KIND: "snapshot", Label.KEY: key}
         plan = LayerPlan(None, SnapshotTree("", "", "", (), ()))
