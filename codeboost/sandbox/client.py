@@ -309,9 +309,8 @@ class EngineClient:
             response = self._call("HEAD", f"/containers/{container}/archive", params={"path": path})
         except MissingError:
             return None
-        with response:
-            header = response.headers.get("X-Docker-Container-Path-Stat", "")
-        stat = json.loads(base64.b64decode(header))
+        with self._watch("stat"), response:
+            stat = json.loads(base64.b64decode(response.headers.get("X-Docker-Container-Path-Stat", "")))
         return PathStat(int(stat["size"]), int(stat["mode"]), str(stat.get("linkTarget") or ""))
 
     @contextmanager
@@ -401,7 +400,7 @@ class EngineClient:
     def _watch(self, doing: str) -> Iterator[None]:
         try:
             yield
-        except (*_FAULTS, json.JSONDecodeError, KeyError) as error:
+        except (*_FAULTS, ValueError, KeyError) as error:
             raise EngineError(
                 f"the engine at {cut(self.address)} failed ({cut(doing, 60)}): {_say(error)}",
                 hint="see whether it still runs, and try again",

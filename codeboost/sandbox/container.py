@@ -86,6 +86,8 @@ def run_container(client: EngineClient, run: Run, cancelled: threading.Event) ->
         outcome = attempt.go()
     except EngineError as error:
         outcome = attempt.fail(str(error))
+    except Exception as error:  # noqa: BLE001 - a tree that we cannot cope with must not end the other commands
+        outcome = attempt.fail(f"an error in codeboost: {type(error).__name__}: {error}")
     finally:
         left = attempt.clean()
     if left is not None:

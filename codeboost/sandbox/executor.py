@@ -37,10 +37,11 @@ from codeboost.sandbox.container import (
     remove_container,
     run_container,
 )
+from codeboost.sandbox.files import ContainerFiles, KnownFiles
 from codeboost.sandbox.image import HARD, find_image, has_quota
 from codeboost.sandbox.owner import make_labels
-from codeboost.sandbox.profile import WORKSPACE, ContainerSettings, make_config, make_environment
-from codeboost.sandbox.program import ContainerFiles, FileHead, check_program
+from codeboost.sandbox.profile import USER_ID, WORKSPACE, ContainerSettings, make_config, make_environment
+from codeboost.sandbox.program import check_program
 from codeboost.sandbox.setup import SetupPlace, prepare_setup
 from codeboost.sandbox.snapshot import FORMAT, LaidTree, note_use, take_snapshot
 from codeboost.sandbox.sweep import sweep_containers, sweep_images
@@ -63,7 +64,7 @@ class DockerExecutor:
         self._store = store
         self._images: dict[str, tuple[list[str], str]] = {}
         self._programs: dict[tuple[str, ...], str | None] = {}
-        self._files: dict[str, dict[str, FileHead | None]] = {}
+        self._files: dict[str, KnownFiles] = {}
         self._laid: dict[str, LaidTree] = {}
         self._folders: dict[tuple[str, str], bool] = {}
         self._names = LiveNames()
@@ -204,9 +205,14 @@ class DockerExecutor:
         path = settings.environment["PATH"]
         key = (settings.image, settings.folder, path, settings.argv[0])
         if key not in self._programs:
-            known = self._files.setdefault(settings.image, {})
-            files = ContainerFiles(self._client, container, known)
+            known = self._files.setdefault(settings.image, KnownFiles())
+            files = ContainerFiles(self._client, container, user=USER_ID, known=known)
             self._programs[key] = check_program(
-                files, settings.argv[0], folder=settings.folder, path=path, architecture=architecture
+                files,
+                settings.argv[0],
+                folder=settings.folder,
+                path=path,
+                architecture=architecture,
+                user=USER_ID,
             )
         return self._programs[key]

@@ -14,10 +14,10 @@ from codeboost.errors import EngineError
 from codeboost.sandbox.archive import END, Kind, gather, make_header, pad, wrap
 from codeboost.sandbox.client import EngineClient, RefusedError
 from codeboost.sandbox.container import make_name, remove_container
+from codeboost.sandbox.files import open_tar
 from codeboost.sandbox.layer import LayerPlan, measure_layer, write_layer
 from codeboost.sandbox.owner import Label
 from codeboost.sandbox.profile import WORKSPACE
-from codeboost.sandbox.program import open_tar
 from codeboost.sandbox.tree import SnapshotTree, show_paths
 from codeboost.visible import cut
 

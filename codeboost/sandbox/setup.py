@@ -19,6 +19,7 @@ from codeboost.sandbox.archive import END, Kind, make_header
 from codeboost.sandbox.base import Outcome, Owner, SetupOutcome, SetupSpec
 from codeboost.sandbox.client import EngineClient, MissingError
 from codeboost.sandbox.container import LiveNames, Run, make_name, run_container
+from codeboost.sandbox.files import ContainerFiles, open_tar
 from codeboost.sandbox.layer import LayerPlan
 from codeboost.sandbox.layered_image import build_layered_image
 from codeboost.sandbox.lock import hold_lock
@@ -31,7 +32,7 @@ from codeboost.sandbox.profile import (
     make_config,
     make_environment,
 )
-from codeboost.sandbox.program import ContainerFiles, check_program, open_tar
+from codeboost.sandbox.program import check_program
 from codeboost.sandbox.tree import SnapshotTree, digest_inputs, find_missing, read_tree
 from codeboost.verdict import Verdict
 from codeboost.visible import cut
@@ -153,12 +154,12 @@ class _Setup:
 
         def prepare(container: str) -> str | None:
             return check_program(
-                ContainerFiles(self._client, container),
+                ContainerFiles(self._client, container, user=0),
                 argv[0],
                 folder=WORKSPACE,
                 path=settings.environment["PATH"],
                 architecture=str(found.get("Architecture") or ""),
-                root=True,
+                user=0,
             )
 
         def keep(container: str) -> None:

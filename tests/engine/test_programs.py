@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,64 @@ def test_what_the_kernel_would_not_start_is_never_handed_to_a_shell(
     outcome = lab.run("./tool")
     assert outcome.verdict is Verdict.NOT_STARTED
     assert words in outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("./loop", "leads nowhere"),
+        ("./dangling", "does not exist"),
+        ("./" + "a" * 300, "too long a name"),
+        ("./" + "a/" * 2100 + "a", "too long a path"),
+        ("/bin/sh/foo", "does not exist"),
+        ("./file/", "does not exist"),
+        ("./script-of-loop", "leads nowhere"),
+        ("./not-utf8", "not UTF-8"),
+    ],
+)
+def test_a_name_that_cannot_be_followed_is_the_commands_fault(lab: Any, program: str, words: str) -> None:
+    lab.repo.link("loop", "loop").link("dangling", "nowhere").write("file", "#!/bin/sh\n", executable=True)
+    lab.repo.write("script-of-loop", "#!loop\n", executable=True)
+    lab.repo.write("not-utf8", b"#!/workspace/\xff\n", executable=True)
+    outcome = lab.run(program)
+    assert (outcome.verdict, words in outcome.reason) == (Verdict.NOT_STARTED, True), outcome.reason
+
+
+def test_a_path_entry_that_is_a_file_or_endless_is_gone_past_or_told(lab: Any) -> None:
+    lab.repo.write("file", "x").link("loop", "loop")
+    assert lab.run("true", env={"PATH": "/workspace/file:/usr/bin:/bin"}).verdict is Verdict.PASSED
+    assert lab.run("true", env={"PATH": "/workspace/loop:/usr/bin:/bin"}).verdict is Verdict.NOT_STARTED
+
+
+def test_what_lies_in_a_closed_folder_does_not_start(client: Any, lab: Any, image_id: Any) -> None:
+    reference = f"codeboost/test-closed:{lab.mark[:12]}"
+    text = (
+        f"FROM {image_id}\n"
+        "RUN mkdir -p /opt/priv /opt/open && cp /bin/true /opt/priv/tool && cp /bin/true /opt/open/tool"
+        " && ln -s /opt/priv/tool /usr/local/bin/hidden && ln -s /opt/open/tool /usr/local/bin/shown"
+        " && chmod 0700 /opt/priv && chmod 0710 /opt/open && chgrp 10001 /opt/open\n"
+    )
+    _build(client, text, reference)
+    found = client.inspect_image(reference)
+    inner = type(lab)(lab.executor, found["Id"], lab.store, lab.repo)
+    try:
+        for program in ("hidden", "/opt/priv/tool"):
+            outcome = inner.run(program)
+            assert outcome.verdict is Verdict.NOT_STARTED
+            assert "/opt/priv is closed" in outcome.reason
+        assert inner.run("shown").verdict is Verdict.PASSED
+    finally:
+        client.remove_image(f"codeboost/snapshot:{inner.snapshot().key}")
+        client.remove_image(reference)
+
+
+def test_a_program_whose_loader_has_no_end_is_not_a_script(lab: Any) -> None:
+    # The kernel answers "unknown format", and execvp would run the rest of it in /bin/sh.
+    entry = struct.pack("<IIQQQQQQ", 3, 4, 120, 0, 0, 7, 7, 1)
+    head = b"\x7fELF\x02\x01\x01" + bytes(9)
+    head += struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    lab.repo.write("tool", head + entry + b"/bin/sh\nexit 0\n", executable=True)
+    assert lab.run("./tool").verdict is Verdict.NOT_STARTED
 
 
 def test_a_truncated_program_is_not_a_script(lab: Any) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from codeboost.sandbox.program import FileHead, check_program, read_interpreter
+from codeboost.sandbox.files import FileHead, Obstacle, Problem
+from codeboost.sandbox.profile import USER_ID
+from codeboost.sandbox.program import check_program, read_interpreter
 
 
 class Files:
@@ -18,19 +20,25 @@ class Files:
     def __init__(self, files: dict[str, bytes | tuple[int, bytes]]) -> None:
         self._files = files
 
-    def find(self, path: str) -> FileHead | None:
+    def find(self, path: str) -> FileHead | Obstacle:
         entry = self._files.get(posixpath.normpath(path))
         if entry is None:
-            return None
+            return Obstacle(Problem.MISSING, f"{path} does not exist")
         mode, content = entry if isinstance(entry, tuple) else (0o755, entry)
         return FileHead(mode, 0, 0, len(content), content[: 64 << 10])
 
-    def exists(self, path: str) -> bool:
-        return posixpath.normpath(path) in self._files
 
-
-def make_elf(*, bits: int = 2, machine: int = 62, kind: int = 3, loader: bytes = b"") -> bytes:
-    entry = struct.pack("<IIQQQQQQ", 3 if loader else 1, 4, 120, 0, 0, len(loader), len(loader), 1)
+def make_elf(
+    *,
+    bits: int = 2,
+    machine: int = 62,
+    kind: int = 3,
+    loader: bytes = b"",
+    size: int | None = None,
+    segment: int = 3,
+) -> bytes:
+    size = len(loader) if size is None else size
+    entry = struct.pack("<IIQQQQQQ", segment if loader else 1, 4, 120, 0, 0, size, size, 1)
     head = b"\x7fELF" + bytes([bits, 1, 1]) + bytes(9)
     head += struct.pack("<HHIQQQIHHHHHH", kind, machine, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
     return head + entry + loader
@@ -39,7 +47,9 @@ def make_elf(*, bits: int = 2, machine: int = 62, kind: int = 3, loader: bytes =
 def check(
     files: dict[str, bytes | tuple[int, bytes]], program: str, path: str = "/usr/bin:/bin"
 ) -> str | None:
-    return check_program(Files(files), program, folder="/workspace", path=path, architecture="amd64")
+    return check_program(
+        Files(files), program, folder="/workspace", path=path, architecture="amd64", user=USER_ID
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,10 +79,10 @@ def test_this_python_is_a_program_for_this_machine() -> None:
     head = Path(sys.executable).resolve().read_bytes()
     machine = {62: "amd64", 183: "arm64"}.get(struct.unpack_from("<H", head, 18)[0])
     files = Files(
-        {"/bin/python": head, "/lib64/ld-linux-x86-64.so.2": b"x", "/lib/ld-linux-aarch64.so.1": b"x"}
+        {"/bin/python": head, "/lib64/ld-linux-x86-64.so.2": head, "/lib/ld-linux-aarch64.so.1": head}
     )
     assert machine is not None
-    assert check_program(files, "/bin/python", folder="/", path="", architecture=machine) is None
+    assert check_program(files, "/bin/python", folder="/", path="", architecture=machine, user=0) is None
 
 
 @pytest.mark.parametrize(
@@ -105,6 +115,52 @@ def test_a_program_without_its_loader_does_not() -> None:
     program = make_elf(loader=b"/lib/ld.so\0")
     assert "/lib/ld.so" in (check({"/bin/x": program}, "x") or "")
     assert check({"/bin/x": program, "/lib/ld.so": make_elf()}, "x") is None
+
+
+@pytest.mark.parametrize(
+    ("loader", "size"),
+    [
+        # The kernel takes no name that is not closed by a null, is too short, or is cut off.
+        (b"/bin/sh\nexit 0\n", 7),
+        (b"\0", None),
+        (b"/lib/ld.so\0", 11 + 4096),
+        (b"/lib/ld.so\0", 1 << 40),
+        (b"/" * 4096 + b"\0", None),
+    ],
+)
+def test_a_loader_that_is_named_wrongly_makes_no_program(loader: bytes, size: int | None) -> None:
+    files = {"/bin/x": make_elf(loader=loader, size=size), "/bin/sh": make_elf(), "/lib/ld.so": make_elf()}
+    assert "no complete program" in (check(files, "x") or "")
+
+
+def test_a_loaders_name_ends_at_the_first_null() -> None:
+    assert check({"/bin/x": make_elf(loader=b"/lib/ld.so\0x\0"), "/lib/ld.so": make_elf()}, "x") is None
+
+
+@pytest.mark.parametrize("loader", [(0o644, make_elf()), b"#!/bin/sh\n", b"", make_elf(machine=183)])
+def test_a_loader_has_to_be_a_program_itself(loader: bytes | tuple[int, bytes]) -> None:
+    assert "its interpreter" in (
+        check({"/bin/x": make_elf(loader=b"/lib/ld.so\0"), "/lib/ld.so": loader}, "x") or ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("note", "starts"),
+    [
+        (struct.pack("<III4s", 4, 0, 5, b"GNU"), True),
+        (struct.pack("<III4s", 4, 0, 4, b"GNU"), False),
+        (struct.pack("<III4s", 4, 0, 5, b"XYZ"), False),
+        (struct.pack("<III4s", 4, 0, 5, b"GNU") + bytes(1024), False),
+        (b"x", False),
+    ],
+)
+def test_the_note_of_properties_has_to_be_one(note: bytes, *, starts: bool) -> None:
+    assert (check({"/bin/x": make_elf(loader=note, segment=0x6474E553)}, "x") is None) is starts
+
+
+@pytest.mark.parametrize("content", [b"#!/bin/\xff\n", make_elf(loader=b"/bin/\xff\0")])
+def test_an_interpreter_whose_name_is_not_utf8_is_told(content: bytes) -> None:
+    assert "not UTF-8" in (check({"/bin/x": content}, "x") or "")
 
 
 def test_the_search_goes_on_past_what_may_not_run_and_stops_at_an_unknown_format() -> None:
