@@ -102,5 +102,5 @@ def _make_block(
             target[:_NAME_BYTES].ljust(_NAME_BYTES, b"\0"),
             b"ustar  \0",
         )
-    ).ljust(BLOCK, b"\0")
-    return block[:148] + b"%06o\0 " % sum(block) + block[156:]
+    )
+    return (block[:148] + b"%06o\0 " % sum(block) + block[156:]).ljust(BLOCK, b"\0")

@@ -42,7 +42,7 @@ class LayerPlan:
 
 
 def is_whiteout(path: bytes) -> bool:
-    return any(part.startswith(_WHITEOUT) for part in path.split(b"/"))
+    return path.startswith(_WHITEOUT) or b"/" + _WHITEOUT in path
 
 
 def _iterate_folders(plan: LayerPlan) -> Iterator[bytes]:
@@ -141,9 +141,8 @@ def _write_small(
             continue
         if is_lfs_pointer(content):
             plan.lfs[entry.path] = None
-        yield _make_file_header(plan, entry, root)
-        yield content
-        yield bytes(pad(len(content)))
+        # In one piece: each takes its way through several generators.
+        yield b"".join((_make_file_header(plan, entry, root), content, bytes(pad(len(content)))))
 
 
 def _make_file_header(plan: LayerPlan, entry: TreeEntry, root: bytes) -> bytes:

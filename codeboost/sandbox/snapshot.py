@@ -18,7 +18,7 @@ from codeboost.sandbox.client import EngineClient
 from codeboost.sandbox.layer import LayerPlan, archive_extras, is_whiteout
 from codeboost.sandbox.layered_image import build_layered_image, read_labels
 from codeboost.sandbox.lock import hold_lock
-from codeboost.sandbox.onecommit import make_git_folder
+from codeboost.sandbox.onecommit import make_git_folder, pack_commit
 from codeboost.sandbox.owner import Label
 from codeboost.sandbox.tree import SnapshotTree, read_tree
 
@@ -66,14 +66,16 @@ def take_snapshot(
             note_use(client, found.id, key)
             if not found.extras:
                 return _reuse(found, content), laid
-        tree = read_tree(repository, commit)
-        extras = [entry for entry in tree.entries if is_whiteout(entry.path)]
-        if extras:
-            laid = replace(laid, extras=archive_extras(repository, extras, tree))
-        if found is not None:
-            return _reuse(found, content), laid
         with ExitStack() as stack:
-            folders, files = stack.enter_context(make_git_folder(repository, tree)) if git else ([], [])
+            # git packs while the tree is read and checked, which takes as long.
+            packing = stack.enter_context(pack_commit(repository, content)) if git and not found else None
+            tree = read_tree(repository, commit)
+            extras = [entry for entry in tree.entries if is_whiteout(entry.path)]
+            if extras:
+                laid = replace(laid, extras=archive_extras(repository, extras, tree))
+            if found is not None:
+                return _reuse(found, content), laid
+            folders, files = make_git_folder(tree, packing) if packing else ([], [])
             plan = LayerPlan(repository, tree, git_folders=tuple(folders), git_files=tuple(files))
             labels: dict[str, str] = {
                 Label.KIND: "snapshot",
