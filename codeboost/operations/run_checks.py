@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict
 
 from codeboost.errors import EngineError
@@ -43,6 +43,8 @@ __all__ = ["run_checks"]
 # Deleting many files slows down for minutes whatever creates files afterwards, so old snapshots go a few at a time.
 _SWEPT_AT_ONCE = 2
 
+Interruptible = Callable[[], AbstractContextManager[object]]
+
 
 def run_checks(
     project: Project,
@@ -50,13 +52,15 @@ def run_checks(
     open_executor: Callable[[], Executor],
     listener: RunListener,
     cancelled: threading.Event,
+    interruptible: Interruptible = nullcontext,
 ) -> RunResult:
     """Run the commands of the newest revision of an issue's plan against one commit.
 
     ``open_executor`` is called only if at least one command may run. Raises UsageError, ApprovalNeededError (the plan or
     the inputs of [setup] are not approved), InputError (a damaged policy), EngineError and StoreError; once a command
     has started, a fault of the engine is that command's verdict instead. Setting ``cancelled`` ends it soon, with every
-    container removed: as KeyboardInterrupt, and without a trace, while nothing has started yet.
+    container removed: as KeyboardInterrupt, and without a trace, while nothing has started yet. What may take long and
+    has no container happens inside ``interruptible``: only there may the caller raise KeyboardInterrupt at once.
     """
     began = time.monotonic()
     with hold_issue(project.store, project.repository.id, request.issue):
@@ -73,11 +77,12 @@ def run_checks(
             runner.begin(run_id)
         else:
             require_setup_approval(ground)
+            _stop_if(cancelled)
             executor = open_executor()
             try:
                 with hold_images(project.store, ground.owner) as hold:
                     environment, failed_setup = _enter_environment(
-                        ground, executor, listener, cancelled, hold
+                        ground, executor, listener, cancelled, hold, interruptible
                     )
                     run_id = _begin_run(ground, environment)
                     runner.begin(run_id)
@@ -127,6 +132,7 @@ def _enter_environment(
     listener: RunListener,
     cancelled: threading.Event,
     hold: Callable[[str], None],
+    interruptible: Interruptible,
 ) -> tuple[Environment, SetupOutcome | None]:
     """Everything that the commands share, made once; the outcome of [setup] instead when that failed."""
     for swept in executor.sweep(ground.project.store.id):
@@ -135,7 +141,9 @@ def _enter_environment(
         else:
             listener.note(f"removed a leftover {swept.kind} {swept.id[:12]}: {swept.reason}")
     reference = (ground.resumed and ground.resumed.image_id) or ground.image
-    image = executor.find_image(reference, ground.request.pull, listener.note)
+    _stop_if(cancelled)
+    with interruptible():
+        image = executor.find_image(reference, ground.request.pull, listener.note)
     _stop_if(cancelled)
     for warning in image.warnings:
         listener.note(warning)
@@ -144,7 +152,14 @@ def _enter_environment(
     if setup is not None:
         listener.note("preparing the dependencies of [setup]")
         prepared = executor.prepare_setup(
-            SetupSpec(setup.inputs, setup.run, setup.network, setup.timeout_s),
+            SetupSpec(
+                setup.inputs,
+                setup.run,
+                setup.network,
+                setup.timeout_s,
+                ground.policy.sandbox.limits,
+                ground.policy.sandbox.runtime,
+            ),
             ground.project.git.top,
             ground.commit,
             image_id,
@@ -156,9 +171,10 @@ def _enter_environment(
             return Environment(executor, image, None), prepared
         image_id = prepared.image_id
         hold(image_id)
-    snapshot = executor.take_snapshot(
-        SnapshotSpec(ground.project.git.top, ground.commit, image_id, ground.policy.sandbox.git)
-    )
+    with interruptible():
+        snapshot = executor.take_snapshot(
+            SnapshotSpec(ground.project.git.top, ground.commit, image_id, ground.policy.sandbox.git)
+        )
     hold(snapshot.image_id)
     _stop_if(cancelled)
     for warning in snapshot.warnings:

@@ -56,6 +56,10 @@ class EngineRecord:
     disk: str
     """``hard`` where the storage driver has quotas, else ``watched``."""
     runtimes: tuple[str, ...]
+    swap: bool = True
+    """Whether swap is bounded along with memory."""
+    cpus: bool = True
+    """Whether processor time is bounded."""
     limitations: tuple[str, ...] = ()
 
 
@@ -89,6 +93,7 @@ class SetupSpec:
     """For each command."""
     limits: Limits = field(default_factory=Limits)
     """All but the timeout."""
+    runtime: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,17 +68,19 @@ class DockerExecutor:
         self._laid: dict[str, LaidTree] = {}
         self._folders: dict[tuple[str, str], bool] = {}
         self._names = LiveNames()
+        self._guard = threading.Lock()
+        self._image: str | None = None
+        self._quota_known = False
         self._noted: dict[str, float] = {}
 
     def describe(self) -> EngineRecord:
+        if self._image is not None:
+            self._learn_quota(self._image)
         return self._record
 
     def find_image(self, reference: str, pull: PullPolicy, progress: Callable[[str], None]) -> ImageRecord:
         found = find_image(self._client, reference, pull, progress)
-        if self._record.disk != HARD and has_quota(self._client, found.id):
-            # Only known now: it takes an image to ask.
-            limitations = tuple(text for text in self._record.limitations if not text.startswith("disk:"))
-            self._record = replace(self._record, disk=HARD, limitations=limitations)
+        self._image = found.id
         return found
 
     def prepare_setup(
@@ -90,7 +92,10 @@ class DockerExecutor:
         owner: Owner,
         cancelled: threading.Event | None = None,
     ) -> SetupOutcome:
-        place = SetupPlace(self._client, self._names, GitRepo.open(repository), commit, image_id, owner)
+        self._learn_quota(image_id)
+        place = SetupPlace(
+            self._client, self._names, GitRepo.open(repository), commit, image_id, owner, self._record
+        )
         return prepare_setup(place, spec, cancelled or threading.Event())
 
     def take_snapshot(self, spec: SnapshotSpec) -> Snapshot:
@@ -102,6 +107,7 @@ class DockerExecutor:
 
     def execute(self, spec: CommandSpec, cancelled: threading.Event) -> Outcome:
         try:
+            self._learn_quota(spec.snapshot.image_id)
             run = self._plan(spec)
         except InfrastructureError as error:
             return Outcome(Verdict.INFRASTRUCTURE, str(error))
@@ -139,6 +145,17 @@ class DockerExecutor:
             with suppress(EngineError):
                 remove_container(self._client, name)
         self._client.close()
+
+    def _learn_quota(self, image_id: str) -> None:
+        """Finds out, once, whether the engine bounds the disk by itself: it takes a container to ask, and so an image."""
+        with self._guard:
+            if self._quota_known:
+                return
+            labels = make_labels(self._store, "quota", "quota", "quota", _SLACK_S)
+            if has_quota(self._client, image_id, labels):
+                limitations = tuple(text for text in self._record.limitations if not text.startswith("disk:"))
+                self._record = replace(self._record, disk=HARD, limitations=limitations)
+            self._quota_known = True
 
     # One command
 

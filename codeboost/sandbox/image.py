@@ -40,10 +40,11 @@ def find_image(
     return _read_record(reference, found)
 
 
-def has_quota(client: EngineClient, image_id: str) -> bool:
+def has_quota(client: EngineClient, image_id: str, labels: Mapping[str, str]) -> bool:
     """Whether the engine bounds a container's writable layer by itself: overlay2 on xfs with project quotas.
 
-    Other drivers that know quotas count the image in, and would refuse a bound below its size.
+    Other drivers that know quotas count the image in, and would refuse a bound below its size. ``labels`` say whose the
+    container is that this takes.
     """
     info = client.read_info()
     if info.get("Driver") != "overlay2" or ["Backing Filesystem", "xfs"] not in (
@@ -54,7 +55,13 @@ def has_quota(client: EngineClient, image_id: str) -> bool:
     name = make_name()
     try:
         client.create(
-            name, {"Image": image_id, "Cmd": ["true"], "HostConfig": {"StorageOpt": {"size": "1073741824"}}}
+            name,
+            {
+                "Image": image_id,
+                "Cmd": ["true"],
+                "Labels": dict(labels),
+                "HostConfig": {"StorageOpt": {"size": "1073741824"}},
+            },
         )
     except RefusedError:
         return False

@@ -5,13 +5,16 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from codeboost.errors import EngineError
 
-__all__ = ["hold_lock", "try_lock"]
+__all__ = ["hold_lock", "try_lock", "wait_for_lock"]
+
+_LOOK_EVERY_S = 0.1
 
 
 @contextmanager
@@ -23,15 +26,28 @@ def hold_lock(name: str) -> Iterator[None]:
 
 
 @contextmanager
+def wait_for_lock(name: str, cancelled: threading.Event) -> Iterator[bool]:
+    """Like ``hold_lock``, for what may take long: gives up once ``cancelled`` is set. Says whether the lock is held."""
+    with _open(name) as handle:
+        # A signal does not end a blocking flock, and neither does an event.
+        while not (held := _take(handle)) and not cancelled.wait(_LOOK_EVERY_S):
+            pass
+        yield held
+
+
+@contextmanager
 def try_lock(name: str) -> Iterator[bool]:
     """Holds the lock ``name`` if it is free; says whether it is."""
     with _open(name) as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        yield _take(handle)
+
+
+def _take(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager

@@ -16,13 +16,14 @@ from dataclasses import dataclass, replace
 from codeboost.errors import EngineError
 from codeboost.gitrepo import GitRepo
 from codeboost.sandbox.archive import END, Kind, make_header
-from codeboost.sandbox.base import Outcome, Owner, SetupOutcome, SetupSpec
+from codeboost.sandbox.base import EngineRecord, Outcome, Owner, SetupOutcome, SetupSpec
 from codeboost.sandbox.client import EngineClient, MissingError
 from codeboost.sandbox.container import LiveNames, Run, make_name, run_container
 from codeboost.sandbox.files import ContainerFiles, open_tar
+from codeboost.sandbox.image import HARD
 from codeboost.sandbox.layer import LayerPlan
 from codeboost.sandbox.layered_image import build_layered_image
-from codeboost.sandbox.lock import hold_lock
+from codeboost.sandbox.lock import wait_for_lock
 from codeboost.sandbox.owner import Label, make_labels
 from codeboost.sandbox.profile import (
     HOME,
@@ -55,6 +56,7 @@ class SetupPlace:
     commit: str
     image_id: str
     owner: Owner
+    record: EngineRecord
 
 
 def prepare_setup(place: SetupPlace, spec: SetupSpec, cancelled: threading.Event) -> SetupOutcome:
@@ -68,7 +70,9 @@ def prepare_setup(place: SetupPlace, spec: SetupSpec, cancelled: threading.Event
         )
     key = _make_key(place.image_id, spec, tree)
     # Whoever removes old images takes the same lock: what is found here stays.
-    with hold_lock(f"setup-{key}"):
+    with wait_for_lock(f"setup-{key}", cancelled) as held:
+        if not held:
+            return SetupOutcome(None, reused=False, message="cancelled while another run prepared the same")
         found = _find(place.client, f"{REPOSITORY}:{key}", key)
         if found is None:
             return _Setup(place, spec, key, cancelled).go(tree)
@@ -83,6 +87,8 @@ def _make_key(image_id: str, spec: SetupSpec, tree: SnapshotTree) -> str:
         "inputs": digest_inputs(tree),
         "network": spec.network,
         "run": spec.run,
+        # What ran on another kernel may have been built for it.
+        "runtime": spec.runtime,
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -149,6 +155,9 @@ class _Setup:
             environment=make_environment((found.get("Config") or {}).get("Env") or [], {}),
             root=True,
             network=self._spec.network,
+            runtime=self._spec.runtime,
+            tmp_inodes=self._place.record.name == "Docker Engine",
+            quota=self._place.record.disk == HARD,
         )
         made: list[str] = []
 

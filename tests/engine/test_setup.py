@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from codeboost.errors import EngineError
+from codeboost.limits import Limits
 from codeboost.sandbox.base import Owner, SetupSpec
 from codeboost.sandbox.setup import REPOSITORY
 from codeboost.verdict import Verdict
@@ -43,7 +46,7 @@ def test_it_sees_only_its_inputs_as_root_without_a_capability(prepare: Any, lab:
         "assert sorted(os.listdir('/workspace')) == ['needs.txt'], os.listdir('/workspace')\n"
         "status = open('/proc/self/status').read()\n"
         "assert os.getuid() == 0 and 'CapBnd:\\t0000000000000000' in status and 'NoNewPrivs:\\t1' in status\n"
-        "assert os.listdir('/sys/class/net') == ['lo'] or True\n"
+        "assert os.listdir('/sys/class/net') == ['lo']\n"
         "os.makedirs('/usr/local/lib/dependency'); open('/usr/local/lib/dependency/here', 'w').write('yes')\n"
         "os.makedirs(os.environ['HOME'] + '/.cache/tool'); os.makedirs('node_modules/x')\n"
     )
@@ -101,6 +104,68 @@ def test_with_it_there_is_one(prepare: Any) -> None:
         network=True,
     )
     assert outcome.image_id, outcome
+
+
+def test_the_policys_limits_hold_here_too(prepare: Any) -> None:
+    limits = Limits(memory_bytes=64 << 20, cpus=0.5, pids=32, disk_bytes=16 << 20)
+    assert (
+        "the disk limit is 16 MiB"
+        in prepare(("sh", "-c", "head -c 32M /dev/zero > /big"), limits=limits).message
+    )
+    hungry = prepare(("python3", "-c", "bytearray(128 << 20)"), limits=limits)
+    assert "more than 64 MiB of memory" in hungry.message
+    text = (
+        "import os, time\n"
+        "children = 0\n"
+        "try:\n"
+        "    while children < 64:\n"
+        "        if os.fork() == 0: time.sleep(9)\n"
+        "        children += 1\n"
+        "except OSError: pass\n"
+        "quota = [open(path).read() for path in ('/sys/fs/cgroup/cpu/cpu.cfs_quota_us', '/sys/fs/cgroup/cpu.max')"
+        " if os.path.exists(path)]\n"
+        "print(children < 32, [text.split()[0] for text in quota], flush=True)\n"
+        "os._exit(1)\n"
+    )
+    assert prepare(("python3", "-c", text), limits=limits).output == b"True ['50000']\n"
+
+
+def test_the_policys_runtime_runs_it_and_is_part_of_the_key(
+    prepare: Any, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str | None] = []
+    create = type(client).create
+
+    def remember(self: Any, name: str, config: Any, *rest: Any) -> str:
+        made = str(create(self, name, config, *rest))
+        asked.append(self.inspect(made)["HostConfig"]["Runtime"])
+        return made
+
+    monkeypatch.setattr(type(client), "create", remember)
+    command = ("sh", "-c", "date +%N > /stamp")
+    plain = prepare(command)
+    other = prepare(command, runtime="io.containerd.runc.v2")
+    assert asked == ["runc", "io.containerd.runc.v2"]
+    assert not other.reused
+    assert other.image_id != plain.image_id
+    assert prepare(command, runtime="io.containerd.runc.v2").reused
+    with pytest.raises(EngineError, match="no-such"):
+        prepare(command, runtime="no-such")
+
+
+def test_a_wait_for_another_runs_setup_can_be_cancelled(prepare: Any, tmp_path: Any) -> None:
+    command = ("sh", "-c", f"sleep 6; echo {tmp_path}")
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(prepare, command)
+        time.sleep(3)
+        cancelled = threading.Event()
+        threading.Timer(0.5, cancelled.set).start()
+        begin = time.monotonic()
+        outcome = prepare(command, cancelled=cancelled)
+        assert time.monotonic() - begin < 2
+        assert outcome.image_id is None
+        assert "cancelled while another run" in outcome.message
+        assert other.result().image_id
 
 
 def test_it_can_be_cancelled(prepare: Any) -> None:
