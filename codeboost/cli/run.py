@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from codeboost.cli.console import emit, is_terminal, note, say, wants_color
+from codeboost.cli.console import emit, is_terminal, say, wants_color
 from codeboost.cli.options import MAX_NUMBER, JsonFlag, RepoOption
+from codeboost.cli.stop import Stop, report_stop, stop_on_signals
 
 if TYPE_CHECKING:
     from codeboost.operations.project import Project
@@ -93,14 +89,15 @@ def run(
     asked.check(resume=resume, ci=ci, picky=only_failed or fresh or fail_fast)
     from codeboost.store.database import Store  # noqa: PLC0415
 
-    with Store.open() as store, _stop_on_signals() as stop:
-        project, request = asked.make_request(
-            store, resume=resume, ci=ci, only_failed=only_failed, fresh=fresh, fail_fast=fail_fast
-        )
+    with Store.open() as store, stop_on_signals() as stop:
         try:
+            with stop.interruptible():
+                project, request = asked.make_request(
+                    store, resume=resume, ci=ci, only_failed=only_failed, fresh=fresh, fail_fast=fail_fast
+                )
             result = _run(project, request, stop, quiet=quiet, as_json=as_json)
         except KeyboardInterrupt:
-            return _report_stop(stop, as_json=as_json)
+            return report_stop("run", stop, "stopped before anything had started", as_json=as_json)
     undeclared = 1 if strict and result.scope.findings else 0
     exit_code = stop.exit_code or (
         result.exit_code if result.exit_code == 1 else undeclared or result.exit_code
@@ -188,7 +185,7 @@ class _Asked:
 
 
 def _run(
-    project: Project, request: RunRequest | ResumeRequest, stop: _Stop, *, quiet: bool, as_json: bool
+    project: Project, request: RunRequest | ResumeRequest, stop: Stop, *, quiet: bool, as_json: bool
 ) -> RunResult:
     from codeboost.operations.run_checks import run_checks  # noqa: PLC0415
     from codeboost.reporting.progress import choose_listener  # noqa: PLC0415
@@ -196,9 +193,16 @@ def _run(
     live = is_terminal(sys.stderr) and os.environ.get("TERM", "dumb") != "dumb" and not as_json
     color = wants_color(sys.stderr)
     with choose_listener(
-        sys.stderr, live=live, quiet=quiet, color=color, on_begin=stop.note_begin
+        sys.stderr, live=live, quiet=quiet, color=color, on_begin=stop.leave_talking
     ) as listener:
-        return run_checks(project, request, lambda: _open_executor(project.store.id), listener, stop.event)
+        return run_checks(
+            project,
+            request,
+            lambda: _open_executor(project.store.id),
+            listener,
+            stop.event,
+            stop.interruptible,
+        )
 
 
 def _show(result: RunResult, exit_code: int, *, as_json: bool) -> None:
@@ -211,54 +215,7 @@ def _show(result: RunResult, exit_code: int, *, as_json: bool) -> None:
     say(render_run(result, color=wants_color(sys.stdout), width=width).rstrip("\n"))
 
 
-def _report_stop(stop: _Stop, *, as_json: bool) -> int:
-    exit_code = stop.exit_code or 130
-    if as_json:
-        from codeboost.diagnostics import Diagnostic, Severity  # noqa: PLC0415
-        from codeboost.reporting.diagnostics import to_json  # noqa: PLC0415
-
-        stopped = Diagnostic("cancelled", Severity.ERROR, "stopped before anything had started")
-        emit("run", None, exit_code=exit_code, diagnostics=[to_json(stopped)])
-    note("stopped before anything had started")
-    return exit_code
-
-
 def _open_executor(store_id: str) -> Executor:
     from codeboost.sandbox.engine import open_executor  # noqa: PLC0415 - docker costs 110 ms
 
     return open_executor(store_id)
-
-
-@dataclass(slots=True)
-class _Stop:
-    """Whether a signal asked to stop, and the exit code that says so: 130 for ^C, 143 for TERM."""
-
-    event: threading.Event = field(default_factory=threading.Event)
-    exit_code: int = 0
-    preparing: bool = True
-
-    def note_begin(self) -> None:
-        """From now on there are containers to remove, and no signal may cut that short."""
-        self.preparing = False
-
-    def handle(self, number: int, _frame: FrameType | None) -> None:
-        again = self.exit_code != 0
-        self.exit_code = self.exit_code or 128 + number
-        self.event.set()
-        if not self.preparing:
-            return
-        if again:
-            raise KeyboardInterrupt
-        note("stopping after this step; the same again ends it at once")
-
-
-@contextmanager
-def _stop_on_signals() -> Iterator[_Stop]:
-    """Turn ^C and TERM into a wish: containers are removed before the process ends, however often it is pressed."""
-    stop = _Stop()
-    previous = {number: signal.signal(number, stop.handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
