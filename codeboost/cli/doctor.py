@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from codeboost.cli.console import emit, note, say
 from codeboost.cli.options import JsonFlag
+from codeboost.cli.stop import report_stop, stop_on_signals
 
 __all__ = ["doctor", "sweep"]
 
@@ -16,7 +18,15 @@ def doctor(
     image: Annotated[
         str | None,
         typer.Option(
-            "--image", metavar="REF", help="An image with python3; by default the one of codeboost.toml."
+            "--image",
+            metavar="REF",
+            help="An image with python3; by default that of codeboost.toml at the base commit.",
+        ),
+    ] = None,
+    runtime: Annotated[
+        str | None,
+        typer.Option(
+            "--runtime", metavar="NAME", help="A runtime of the engine; by default that of codeboost.toml."
         ),
     ] = None,
     pull: Annotated[
@@ -26,7 +36,7 @@ def doctor(
 ) -> int:
     """Prove the sandbox on this engine: weaken each protection, see its probe fail, then look at the real thing."""
     from codeboost.errors import UsageError  # noqa: PLC0415
-    from codeboost.operations.run_doctor import choose_image, run_doctor  # noqa: PLC0415 - docker costs 110 ms
+    from codeboost.operations.run_doctor import choose_patient, run_doctor  # noqa: PLC0415 - docker costs 110 ms
     from codeboost.reporting.doctor import describe_doctor, render_doctor  # noqa: PLC0415
     from codeboost.sandbox.base import PullPolicy  # noqa: PLC0415
     from codeboost.store.database import Store  # noqa: PLC0415
@@ -35,8 +45,12 @@ def doctor(
         policy = PullPolicy(pull)
     except ValueError as error:
         raise UsageError(f"--pull is never, missing or always, not {pull!r}") from error
-    with Store.open() as store:
-        report = run_doctor(image or choose_image(), policy, store.id, note)
+    with Store.open() as store, stop_on_signals() as stop:
+        try:
+            patient = choose_patient(image, runtime, Path.cwd())
+            report = run_doctor(patient, policy, store.id, note, stop.event, stop.interruptible)
+        except KeyboardInterrupt:
+            return report_stop("doctor", stop, "stopped; its containers are removed", as_json=as_json)
     if as_json:
         emit("doctor", describe_doctor(report), exit_code=report.exit_code)
     else:

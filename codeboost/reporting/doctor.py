@@ -14,6 +14,7 @@ __all__ = ["describe_doctor", "describe_sweep", "render_doctor", "render_sweep"]
 _PROOFS = {
     "weakened": "red without it",
     "inspected": "told by the engine",
+    "compared": "compared with the host",
     "none": "NOT PROVEN",
 }
 
@@ -24,7 +25,8 @@ def render_doctor(report: DoctorReport) -> str:
     where = f"{escape(engine.name)} {escape(engine.version)} at {escape(engine.address)}"
     lines = [
         f"{where}, API {escape(engine.api_version)}, cgroup v{escape(engine.cgroup_version)}, disk {engine.disk}",
-        f"image {escape(report.image.reference)} ({report.image.id[:19]}, {escape(report.image.platform)})",
+        f"image {escape(report.image.reference)} ({report.image.id[:19]}, {escape(report.image.platform)})"
+        + (f", runtime {escape(report.runtime)}" if report.runtime else ""),
         "",
     ]
     width = max(len(probe.promise) for probe in report.probes)
@@ -45,6 +47,7 @@ def describe_doctor(report: DoctorReport) -> dict[str, Any]:
     return {
         "engine": asdict(report.engine),
         "image": asdict(report.image),
+        "runtime": report.runtime,
         "probes": [asdict(probe) | {"ok": probe.is_green} for probe in report.probes],
     }
 

@@ -2,7 +2,8 @@
 
     python3 -c TEXT '{"pids": 64, ...}' NAME ...
 
-Prints one JSON object: for each NAME, what is wrong (a sentence), or an empty string. Kept to old Python.
+Prints one JSON object: ``found`` says for each NAME what is wrong (a sentence, or nothing), ``now`` what the clock says.
+Kept to old Python.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import time
 
 EXPECTED = json.loads(sys.argv[1])
 LIBC = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 SYS_KEYCTL = {"x86_64": 250, "aarch64": 219, "ppc64le": 271, "s390x": 280, "riscv64": 219}
 
@@ -209,17 +211,23 @@ def check_processors() -> str:
     return "" if share <= EXPECTED["cpus"] + 0.01 else "the CPU quota is " + str(share)
 
 
-def check_limits() -> str:
-    for name, number in (
-        ("open files", resource.RLIMIT_NOFILE),
-        ("core", resource.RLIMIT_CORE),
-        ("file size", resource.RLIMIT_FSIZE),
-    ):
-        hard = resource.getrlimit(number)[1]
-        bound = EXPECTED["limits"][name]
-        if hard == resource.RLIM_INFINITY or hard > bound:
-            return "the limit of " + name + " is " + str(hard) + ", and not " + str(bound)
-    return ""
+def check_open_files() -> str:
+    return check_hard_limit(resource.RLIMIT_NOFILE, EXPECTED["files"])
+
+
+def check_file_size() -> str:
+    return check_hard_limit(resource.RLIMIT_FSIZE, EXPECTED["file_bytes"])
+
+
+def check_core_files() -> str:
+    return check_hard_limit(resource.RLIMIT_CORE, 0)
+
+
+def check_hard_limit(number: int, bound: int) -> str:
+    hard = resource.getrlimit(number)[1]
+    if hard == resource.RLIM_INFINITY:
+        return "there is no limit"
+    return "" if hard <= bound else "the limit is " + str(hard) + ", and not " + str(bound)
 
 
 def check_environment() -> str:
@@ -329,13 +337,16 @@ def check_raw_sockets() -> str:
 
 
 def check_device_nodes() -> str:
-    place = os.path.join(os.getcwd(), ".codeboost-node")
-    try:
-        os.mknod(place, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
-    except OSError:
-        return ""
-    os.unlink(place)
-    return "a device node can be made"
+    # Root of a container without capabilities may not write where another user's files are, so /tmp too.
+    for folder in (os.getcwd(), "/tmp"):
+        place = os.path.join(folder, ".codeboost-node")
+        try:
+            os.mknod(place, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+        except OSError:
+            continue
+        os.unlink(place)
+        return "a device node can be made"
+    return ""
 
 
 def check_devices() -> str:
@@ -359,9 +370,18 @@ def check_devices() -> str:
 
 
 def check_mounting() -> str:
-    if LIBC.mount(b"none", b"/mnt" if os.path.isdir("/mnt") else b"/tmp", b"tmpfs", 0, None) == 0:
+    if mount():
         return "a file system can be mounted"
-    return ""
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if LIBC.unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 and mount() else 1)
+    _, status = os.waitpid(child, 0)
+    return "a file system can be mounted in a namespace of its own" if status == 0 else ""
+
+
+def mount() -> bool:
+    place = b"/mnt" if os.path.isdir("/mnt") else b"/tmp"
+    return bool(LIBC.mount(b"none", place, b"tmpfs", 0, None) == 0)
 
 
 def check_input() -> str:
@@ -376,7 +396,7 @@ def main() -> None:
             found[name] = globals()["check_" + name.replace("-", "_")]()
         except Exception as error:
             found[name] = "the probe failed: " + repr(error)
-    print(json.dumps(found))
+    print(json.dumps({"found": found, "now": time.time()}))
 
 
 main()
