@@ -164,6 +164,7 @@ def test_run(approved: Callable[..., Any]) -> None:
     assert set(data) >= RUN
     for item in data["items"]:
         assert set(item) >= RUN_ITEM
+        assert item["attempts"]
         for attempt in item["attempts"]:
             assert set(attempt) >= ATTEMPT
             assert set(attempt["limits"]) >= LIMITS

@@ -160,10 +160,17 @@ class TestYamlIsVersion12:
             assert parse_source(text.encode(), "yaml") == value
 
     @pytest.mark.parametrize(
-        "text", ["a: b#c", "# x#y\na: 1", "a: 1 # x#y", "'a#b': \"c#d\" #e", "a: |\n  x#y"]
+        ("text", "value"),
+        [
+            ("a: b#c", {"a": "b#c"}),
+            ("# x#y\na: 1", {"a": 1}),
+            ("a: 1 # x#y", {"a": 1}),
+            ("'a#b': \"c#d\" #e", {"a#b": "c#d"}),
+            ("a: |\n  x#y", {"a": "x#y"}),
+        ],
     )
-    def test_a_hash_inside_text_is_text(self, text: str) -> None:
-        parse_source(text.encode(), "yaml")
+    def test_a_hash_inside_text_is_text(self, text: str, value: object) -> None:
+        assert parse_source(text.encode(), "yaml") == value
 
 
 class TestReasons:
