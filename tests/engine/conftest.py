@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import subprocess
 import threading
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -223,32 +225,76 @@ def list_marked(mark: str) -> list[int]:
     return found
 
 
+def list_processes() -> set[tuple[int, str]]:
+    """Every process of this host: its number, and when it started, because numbers are used again."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit():
+                started = (entry / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
+                found.add((int(entry.name), started))
+    return found
+
+
+def find_strays(known: set[tuple[int, str]], containers: set[str]) -> list[int]:
+    """Processes that came since and are of these containers, whatever they did to their environment.
+
+    Those in a cgroup of such a container; and those in other process and mount namespaces than ours that are in the
+    cgroup of no container at all: what left its cgroup, too. Containers of others are nobody's business here.
+    """
+    ours = [os.readlink(f"/proc/self/ns/{name}") for name in ("pid", "mnt")]
+    found = []
+    for pid, _ in list_processes() - known:
+        place = Path("/proc") / str(pid)
+        try:
+            owners = set(re.findall(r"[0-9a-f]{64}", (place / "cgroup").read_text()))
+            spaces = [os.readlink(place / "ns" / name) for name in ("pid", "mnt")]
+        except OSError:
+            continue
+        foreign = all(space != own for space, own in zip(spaces, ours, strict=True))
+        if owners & containers or (foreign and not owners):
+            found.append(pid)
+    return found
+
+
+@pytest.fixture
+def host_check() -> SimpleNamespace:
+    """What the attacks are judged by, so that it is judged itself."""
+    return SimpleNamespace(list_processes=list_processes, find_strays=find_strays, list_marked=list_marked)
+
+
 @pytest.fixture
 def unchanged_host(client: EngineClient, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """After an attack the host is as before: processes, containers, volumes, networks, room on disk, the checkout.
+    """After an attack the host is as before: processes, containers, mounts, volumes, networks, room, the checkout.
 
     Room is told by the folders that the engine kept each container's files in: others write on the same disk.
     """
     layers: set[Path] = set()
+    containers: set[str] = set()
     inspect = EngineClient.inspect
 
     def remember(self: EngineClient, container: str, **options: Any) -> dict[str, Any]:
         found = inspect(self, container, **options)
         layers.add(Path(found["GraphDriver"]["Data"]["UpperDir"]))
+        containers.add(found["Id"])
         return found
 
     monkeypatch.setattr(EngineClient, "inspect", remember)
     volumes, networks = _list_names(client, "volumes"), _list_names(client, "networks")
+    known = list_processes()
     yield
     labels = (f"{Label.STORE}={lab.store}", f"{Label.RUN}=run-{lab.mark[:8]}")
     assert client.list_containers(*labels) == []
     assert list_marked(lab.mark) == []
+    assert find_strays(known, containers) == []
     assert _list_names(client, "volumes") == volumes
     assert _list_names(client, "networks") == networks
     assert lab.digest is not None, "nothing was run"
     assert lab.repo.digest() == lab.digest
     assert layers
     assert [layer for layer in layers if layer.exists()] == []
+    mounts = Path("/proc/self/mountinfo").read_text("utf-8", "replace")
+    assert [layer for layer in layers if str(layer.parent) in mounts] == []
 
 
 def _list_names(client: EngineClient, kind: str) -> set[str]:
