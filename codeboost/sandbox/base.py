@@ -18,6 +18,7 @@ from codeboost.limits import Limits
 from codeboost.verdict import Verdict
 
 __all__ = [
+    "HARD",
     "CommandSpec",
     "EngineRecord",
     "Executor",
@@ -33,6 +34,10 @@ __all__ = [
     "StreamRecord",
     "SweptThing",
 ]
+
+
+HARD = "hard"
+"""How an engine bounds the disk whose storage has quotas; all others are ``watched``."""
 
 
 class PullPolicy(StrEnum):

@@ -14,10 +14,10 @@ from typing import Any
 
 from codeboost.errors import EngineError
 from codeboost.limits import Limits, format_duration, format_size
-from codeboost.sandbox.base import Outcome
+from codeboost.sandbox.base import HARD, Outcome
 from codeboost.sandbox.client import ConflictError, EngineClient, MissingError
 from codeboost.sandbox.output import OutputKeeper
-from codeboost.sandbox.profile import find_differences
+from codeboost.sandbox.profile import Bounds, find_differences
 from codeboost.verdict import Verdict
 from codeboost.visible import cut
 
@@ -358,12 +358,13 @@ def _find_signal(status: int) -> int | None:
     return status - 128 if 128 < status <= 128 + 64 else None
 
 
-def describe_limits(limits: Limits, disk: str) -> dict[str, str]:
-    """Each limit as it is in force, for the record of the attempt."""
+def describe_limits(limits: Limits, bounds: Bounds) -> dict[str, str]:
+    """Each limit as it is in force, for the record of the attempt: also what this engine cannot enforce."""
+    swap = "no swap" if bounds.swap else "no hard bound on swap"
     return {
         "timeout": format_duration(limits.timeout_s),
-        "memory": f"{format_size(limits.memory_bytes)}, no swap",
-        "cpus": f"{limits.cpus:g}",
+        "memory": f"{format_size(limits.memory_bytes)}, {swap}",
+        "cpus": f"{limits.cpus:g}" if bounds.cpus else "no bound: the kernel has no CPU quota",
         "pids": str(limits.pids),
-        "disk": f"{format_size(limits.disk_bytes)}, {disk}",
+        "disk": f"{format_size(limits.disk_bytes)}, {HARD if bounds.quota else 'watched'}",
     }

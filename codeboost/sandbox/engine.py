@@ -5,7 +5,7 @@ Nothing heavy is imported before ``open_executor`` is called.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codeboost.errors import EngineError
@@ -51,6 +51,8 @@ def read_record(
     """The record, from the engine's answers to ``/version`` and ``/info``."""
     options = _read_options(info.get("SecurityOptions") or [])
     seccomp = options.get("seccomp")
+    swap = info.get("SwapLimit") is not False
+    cpus = info.get("CpuCfsQuota") is not False and info.get("CpuCfsPeriod") is not False
     return EngineRecord(
         name=_find_name(version),
         version=str(version.get("Version") or info.get("ServerVersion") or "unknown"),
@@ -62,17 +64,21 @@ def read_record(
         userns="userns" in options,
         disk="watched",
         runtimes=tuple(sorted(info.get("Runtimes") or {})),
-        limitations=tuple(_find_limitations(info)),
+        swap=swap,
+        cpus=cpus,
+        limitations=tuple(_find_limitations(swap=swap, cpus=cpus)),
     )
 
 
 def refuse_unsafe(info: Mapping[str, Any], record: EngineRecord) -> None:
     """EngineError when the engine lacks what the sandbox cannot do without: seccomp, a bound on memory and on processes."""
     missing = [] if record.seccomp else ["seccomp"]
+    # An engine without cgroups takes every limit and keeps none. What is not said is no promise either.
+    no_cgroups = info.get("CgroupDriver") == "none"
     missing += [
         words
         for key, words in (("MemoryLimit", "limit on memory"), ("PidsLimit", "limit on processes"))
-        if info.get(key) is False
+        if no_cgroups or info.get(key) is not True
     ]
     if str(info.get("OSType") or "linux") != "linux":
         missing.append("Linux containers")
@@ -89,16 +95,13 @@ def _find_name(version: Mapping[str, Any]) -> str:
     return "Docker Engine" if first in ("", "Engine") else first
 
 
-def _find_limitations(info: Mapping[str, Any]) -> list[str]:
-    """What is asked for and cannot be enforced hard, a sentence each; said in every attempt."""
-    lines = ["disk: watched twice a second and once after the end, not a hard quota"]
-    if info.get("SwapLimit") is False:
-        lines.append(
-            "memory: the kernel accounts no swap, so a program may use the host's swap beyond its memory"
-        )
-    if info.get("CpuCfsQuota") is False:
-        lines.append("cpus: the kernel has no CPU quota")
-    return lines
+def _find_limitations(*, swap: bool, cpus: bool) -> Iterator[str]:
+    """What is asked for and cannot be enforced hard, a sentence each; every attempt says it of its own limits."""
+    yield "disk: watched twice a second and once after the end, not a hard quota"
+    if not swap:
+        yield "memory: the kernel accounts no swap, so a program may use the host's swap beyond its memory"
+    if not cpus:
+        yield "cpus: the kernel has no CPU quota"
 
 
 def _read_options(options: Sequence[str]) -> dict[str, dict[str, str]]:

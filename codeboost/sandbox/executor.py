@@ -15,6 +15,7 @@ from codeboost import __version__
 from codeboost.errors import EngineError, InfrastructureError
 from codeboost.gitrepo import GitRepo
 from codeboost.sandbox.base import (
+    HARD,
     CommandSpec,
     EngineRecord,
     ImageRecord,
@@ -38,9 +39,16 @@ from codeboost.sandbox.container import (
     run_container,
 )
 from codeboost.sandbox.files import ContainerFiles, KnownFiles
-from codeboost.sandbox.image import HARD, find_image, has_quota
+from codeboost.sandbox.image import find_image, has_quota
 from codeboost.sandbox.owner import make_labels
-from codeboost.sandbox.profile import USER_ID, WORKSPACE, ContainerSettings, make_config, make_environment
+from codeboost.sandbox.profile import (
+    USER_ID,
+    WORKSPACE,
+    ContainerSettings,
+    find_bounds,
+    make_config,
+    make_environment,
+)
 from codeboost.sandbox.program import check_program
 from codeboost.sandbox.setup import SetupPlace, prepare_setup
 from codeboost.sandbox.snapshot import FORMAT, LaidTree, note_use, take_snapshot
@@ -116,7 +124,7 @@ class DockerExecutor:
         self._note_use(spec.snapshot)
         with self._names.hold(run.name):
             outcome = run_container(self._client, run, cancelled)
-        return replace(outcome, limits_in_force=describe_limits(spec.limits, self._record.disk))
+        return replace(outcome, limits_in_force=describe_limits(spec.limits, find_bounds(self._record)))
 
     def digest_spec(self, spec: CommandSpec) -> str:
         parts = {
@@ -196,8 +204,7 @@ class DockerExecutor:
             environment=environment,
             folder=folder,
             runtime=spec.runtime,
-            tmp_inodes=self._record.name == "Docker Engine",
-            quota=self._record.disk == HARD,
+            bounds=find_bounds(self._record),
         )
 
         def prepare(container: str) -> str | None:

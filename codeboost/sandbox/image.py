@@ -11,9 +11,7 @@ from codeboost.sandbox.client import EngineClient, RefusedError
 from codeboost.sandbox.container import make_name, remove_container
 from codeboost.visible import cut
 
-__all__ = ["HARD", "find_image", "has_quota"]
-
-HARD = "hard"
+__all__ = ["find_image", "has_quota"]
 
 
 def find_image(

@@ -29,6 +29,7 @@ from codeboost.sandbox.profile import (
     USER_ID,
     WORKSPACE,
     ContainerSettings,
+    find_bounds,
     find_differences,
     make_config,
     make_environment,
@@ -167,7 +168,7 @@ class _Prober:
         self._environment = make_environment((found.get("Config") or {}).get("Env") or [], {})
         self._image = image_id
         self._runtime = runtime
-        self._tmp_inodes = record.name == "Docker Engine"
+        self._bounds = find_bounds(record)
         self._cancelled = cancelled
 
     def weaken(self, group: Sequence[Probe]) -> dict[str, str]:
@@ -230,7 +231,7 @@ class _Prober:
             labels=make_labels(self._store, "doctor", "doctor", "probe", 600.0),
             environment=self._environment,
             runtime=self._runtime,
-            tmp_inodes=self._tmp_inodes,
+            bounds=self._bounds,
         )
         return deepcopy(make_config(settings))
 

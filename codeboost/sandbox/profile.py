@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from codeboost.limits import Limits
+from codeboost.sandbox.base import HARD, EngineRecord
 
 __all__ = [
     "HOME",
     "OPEN_FILES",
     "USER_ID",
     "WORKSPACE",
+    "Bounds",
     "ContainerSettings",
+    "find_bounds",
     "find_differences",
     "make_config",
     "make_environment",
@@ -33,6 +36,22 @@ _TMP_INODES = 1 << 18
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+class Bounds(NamedTuple):
+    """Which of the limits that an engine may lack this one keeps. What it lacks is not asked for, and said each time."""
+
+    tmp_inodes: bool = True
+    """The number of files in /tmp; podman refuses it."""
+    quota: bool = False
+    """The writable layer, by the engine's storage itself."""
+    swap: bool = True
+    cpus: bool = True
+
+
+def find_bounds(record: EngineRecord) -> Bounds:
+    """What may be asked of the engine that ``record`` tells of."""
+    return Bounds(record.name == "Docker Engine", record.disk == HARD, record.swap, record.cpus)
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerSettings:
     """What differs from one container to the next; everything else is the profile."""
@@ -46,10 +65,7 @@ class ContainerSettings:
     runtime: str | None = None
     root: bool = False
     network: bool = False
-    tmp_inodes: bool = True
-    """podman refuses a bound on the files of a tmpfs."""
-    quota: bool = False
-    """Whether the engine's storage can bound the writable layer by itself."""
+    bounds: Bounds = field(default_factory=Bounds)
     seccomp: tuple[str, ...] = field(default=())
 
 
@@ -103,8 +119,9 @@ def make_config(settings: ContainerSettings) -> dict[str, Any]:
             "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
             "LogConfig": {"Type": "none", "Config": {}},
             "Memory": limits.memory_bytes,
-            "MemorySwap": limits.memory_bytes,
-            "NanoCpus": int(limits.cpus * 1_000_000_000),
+            # Without a way to account swap an engine makes this "no limit" whatever is asked.
+            "MemorySwap": limits.memory_bytes if settings.bounds.swap else -1,
+            **({"NanoCpus": int(limits.cpus * 1_000_000_000)} if settings.bounds.cpus else {}),
             "PidsLimit": limits.pids,
             "ShmSize": min(_SHM_BYTES, limits.memory_bytes),
             "Ulimits": [
@@ -112,8 +129,8 @@ def make_config(settings: ContainerSettings) -> dict[str, Any]:
                 {"Name": "core", "Soft": 0, "Hard": 0},
                 {"Name": "fsize", "Soft": limits.disk_bytes, "Hard": limits.disk_bytes},
             ],
-            "Tmpfs": {"/tmp": tmp + (f",nr_inodes={_TMP_INODES}" if settings.tmp_inodes else "")},  # noqa: S108
-            **({"StorageOpt": {"size": str(limits.disk_bytes)}} if settings.quota else {}),
+            "Tmpfs": {"/tmp": tmp + (f",nr_inodes={_TMP_INODES}" if settings.bounds.tmp_inodes else "")},  # noqa: S108
+            **({"StorageOpt": {"size": str(limits.disk_bytes)}} if settings.bounds.quota else {}),
             **({"Runtime": settings.runtime} if settings.runtime else {}),
         },
     }

@@ -20,7 +20,6 @@ from codeboost.sandbox.base import EngineRecord, Outcome, Owner, SetupOutcome, S
 from codeboost.sandbox.client import EngineClient, MissingError
 from codeboost.sandbox.container import LiveNames, Run, make_name, run_container
 from codeboost.sandbox.files import ContainerFiles, open_tar
-from codeboost.sandbox.image import HARD
 from codeboost.sandbox.layer import LayerPlan
 from codeboost.sandbox.layered_image import build_layered_image
 from codeboost.sandbox.lock import wait_for_lock
@@ -30,6 +29,7 @@ from codeboost.sandbox.profile import (
     USER_ID,
     WORKSPACE,
     ContainerSettings,
+    find_bounds,
     make_config,
     make_environment,
 )
@@ -156,8 +156,7 @@ class _Setup:
             root=True,
             network=self._spec.network,
             runtime=self._spec.runtime,
-            tmp_inodes=self._place.record.name == "Docker Engine",
-            quota=self._place.record.disk == HARD,
+            bounds=find_bounds(self._place.record),
         )
         made: list[str] = []
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -162,6 +163,25 @@ def test_the_runtime_of_the_policy_is_asked_for(plain: Any) -> None:
     outcome = plain.run("true", runtime="no-such-runtime")
     assert outcome.verdict is Verdict.INFRASTRUCTURE
     assert "no-such-runtime" in outcome.reason
+
+
+def test_what_this_engine_cannot_keep_is_said_and_runs_all_the_same(plain: Any, monkeypatch: Any) -> None:
+    # As on a kernel without swap accounting and CPU quotas: such an engine changes or refuses what it is asked for.
+    executor = plain.executor
+    record = replace(executor.describe(), swap=False, cpus=False)
+    monkeypatch.setattr(executor, "_record", record)
+    outcome = plain.run("true")
+    assert outcome.verdict is Verdict.PASSED
+    assert outcome.limits_in_force["memory"] == "256 MiB, no hard bound on swap"
+    assert outcome.limits_in_force["cpus"] == "no bound: the kernel has no CPU quota"
+    monkeypatch.setattr(executor, "_record", replace(record, swap=True, cpus=True))
+    assert plain.run("true").limits_in_force == {
+        "timeout": "1m00s",
+        "memory": "256 MiB, no swap",
+        "cpus": "1",
+        "pids": "128",
+        "disk": "256 MiB, watched",
+    }
 
 
 def test_a_container_that_differs_from_what_was_asked_never_starts(

@@ -12,9 +12,16 @@ import pytest
 
 from codeboost.errors import EngineError
 from codeboost.limits import Limits
+from codeboost.sandbox.container import describe_limits
 from codeboost.sandbox.engine import read_record, refuse_unsafe
 from codeboost.sandbox.owner import Label, find_process, is_alive, judge, make_labels
-from codeboost.sandbox.profile import ContainerSettings, find_differences, make_config, make_environment
+from codeboost.sandbox.profile import (
+    ContainerSettings,
+    find_bounds,
+    find_differences,
+    make_config,
+    make_environment,
+)
 
 VERSION = {"Version": "20.10.24", "Components": [{"Name": "Engine"}]}
 INFO = {
@@ -48,6 +55,8 @@ def test_an_engine_that_can_do_everything() -> None:
         ({"SecurityOptions": ["name=seccomp,profile=unconfined"]}, "no seccomp"),
         ({"MemoryLimit": False}, "no limit on memory"),
         ({"PidsLimit": False}, "no limit on processes"),
+        ({"PidsLimit": None}, "no limit on processes"),
+        ({"CgroupDriver": "none"}, "no limit on memory, no limit on processes"),
         ({"OSType": "windows"}, "no Linux containers"),
     ],
 )
@@ -66,6 +75,30 @@ def test_what_cannot_be_enforced_is_said() -> None:
     assert (found.seccomp, found.rootless, found.userns) == (True, True, True)
     assert any("swap" in text for text in found.limitations)
     assert any("CPU quota" in text for text in found.limitations)
+
+
+@pytest.mark.parametrize(
+    ("changes", "swap", "cpus"),
+    [
+        ({}, True, True),
+        ({"SwapLimit": False}, False, True),
+        ({"CpuCfsQuota": False}, True, False),
+        ({"CpuCfsPeriod": False}, True, False),
+    ],
+)
+def test_each_limit_is_asked_for_only_where_the_engine_keeps_it(
+    changes: dict[str, Any], swap: bool, cpus: bool
+) -> None:
+    bounds = find_bounds(record(**changes))
+    assert (bounds.swap, bounds.cpus) == (swap, cpus)
+    limits = Limits(memory_bytes=64 << 20, cpus=1.5)
+    host = make_config(ContainerSettings("image", ["true"], limits, {}, {}, bounds=bounds))["HostConfig"]
+    assert host["Memory"] == 64 << 20
+    assert host["MemorySwap"] == (64 << 20 if swap else -1)
+    assert host.get("NanoCpus") == (1_500_000_000 if cpus else None)
+    said = describe_limits(limits, bounds)
+    assert said["memory"] == ("64 MiB, no swap" if swap else "64 MiB, no hard bound on swap")
+    assert said["cpus"] == ("1.5" if cpus else "no bound: the kernel has no CPU quota")
 
 
 def test_this_process_is_alive_and_its_number_alone_is_not_enough() -> None:
