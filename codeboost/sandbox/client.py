@@ -243,13 +243,16 @@ class EngineClient:
     def start(self, container: str) -> None:
         self._call("POST", f"/containers/{container}/start").close()
 
-    def inspect(self, container: str, *, size: bool = False) -> dict[str, Any]:
-        return dict(self._get(f"/containers/{container}/json", params={"size": "1"} if size else None))
+    def inspect(self, container: str, *, size: bool = False, timeout: float = CALL_S) -> dict[str, Any]:
+        """What the engine knows of a container; ``size`` adds what it wrote, which takes the longer the more files."""
+        params = {"size": "1"} if size else None
+        return dict(self._get(f"/containers/{container}/json", params=params, timeout=timeout))
 
-    def kill(self, container: str, signal: str) -> None:
+    def kill(self, container: str, signal: str, *, timeout: float = CALL_S) -> None:
         """Sends a signal. That the container is no longer running is not an error."""
+        place, params = f"/containers/{container}/kill", {"signal": signal}
         with suppress(MissingError, ConflictError):
-            self._call("POST", f"/containers/{container}/kill", params={"signal": signal}).close()
+            self._call("POST", place, params=params, timeout=timeout).close()
 
     def remove(self, container: str) -> None:
         """Removes a container with its anonymous volumes, running or not; MissingError when it is gone already."""
@@ -331,9 +334,9 @@ class EngineClient:
             timeout=TRANSFER_S,
         ).close()
 
-    def count_changes(self, container: str, limit: int) -> int:
+    def count_changes(self, container: str, limit: int, *, timeout: float = TRANSFER_S) -> int:
         """How many files the container has written or removed; counts no further than ``limit``."""
-        response = self._call("GET", f"/containers/{container}/changes", stream=True, timeout=TRANSFER_S)
+        response = self._call("GET", f"/containers/{container}/changes", stream=True, timeout=timeout)
         count, rest = 0, b""
         with self._watch("changes"), response:
             for chunk in response.iter_content(1 << 18):
@@ -346,9 +349,9 @@ class EngineClient:
 
     # The door
 
-    def _get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
+    def _get(self, path: str, params: Mapping[str, str] | None = None, timeout: float = CALL_S) -> Any:
         with self._watch(path):
-            return self._call("GET", path, params=params).json()
+            return self._call("GET", path, params=params, timeout=timeout).json()
 
     def _stream(self, path: str, **request: Any) -> None:
         # These answer 200 at once, and then say how it went in a stream of JSON documents.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,23 +16,20 @@ from typing import Any
 from codeboost.errors import EngineError
 from codeboost.limits import Limits, format_duration, format_size
 from codeboost.sandbox.base import HARD, Outcome
-from codeboost.sandbox.client import ConflictError, EngineClient, MissingError
+from codeboost.sandbox.client import ConflictError, EngineClient, MissingError, RefusedError
 from codeboost.sandbox.output import OutputKeeper
 from codeboost.sandbox.profile import Bounds, find_differences
+from codeboost.sandbox.watch import PATIENCE_S, DiskLimit, DiskWatch, Waiter
 from codeboost.verdict import Verdict
 from codeboost.visible import cut
 
 __all__ = ["LiveNames", "Run", "describe_limits", "make_name", "remove_container", "run_container"]
 
 TERM_GRACE_S = 5.0
-_LOOK_EVERY_S = 0.5
 _TICK_S = 0.05
-_PATIENCE_S = 30.0
-"""How long the engine may take for what follows at once: an exit after KILL, the end of the output, a removal."""
-_INODE_LIMIT = 1_000_000
-_SLOW_LOOK_S = 0.15
+_KILL_S = 2.0
+"""How long we wait for the engine to say that it sent a signal."""
 _FILE_TOO_LARGE = 25
-_QUOTA_SLACK = 2 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +56,14 @@ class LiveNames:
         self._names: set[str] = set()
         self._guard = threading.Lock()
 
-    @contextmanager
-    def hold(self, name: str) -> Iterator[None]:
+    def add(self, name: str) -> None:
         with self._guard:
             self._names.add(name)
-        try:
-            yield
-        finally:
-            with self._guard:
-                self._names.discard(name)
+
+    def forget(self, name: str) -> None:
+        """Only after its removal was confirmed."""
+        with self._guard:
+            self._names.discard(name)
 
     def list(self) -> tuple[str, ...]:
         with self._guard:
@@ -78,9 +75,14 @@ def make_name() -> str:
     return f"codeboost-{secrets.token_hex(8)}"
 
 
-def run_container(client: EngineClient, run: Run, cancelled: threading.Event) -> Outcome:
-    """Runs to the end and removes the container whatever happens; never raises for what the engine does."""
-    attempt = _Attempt(client, run, cancelled)
+def run_container(
+    client: EngineClient, run: Run, cancelled: threading.Event, names: LiveNames | None = None
+) -> Outcome:
+    """Runs to the end and removes the container whatever happens; never raises for what the engine does.
+
+    While ``names`` holds the container's name, it may exist: also when an exception of another kind got through.
+    """
+    attempt = _Attempt(client, run, cancelled, LiveNames() if names is None else names)
     outcome = Outcome(Verdict.INFRASTRUCTURE, "nothing was started")
     try:
         outcome = attempt.go()
@@ -98,7 +100,7 @@ def run_container(client: EngineClient, run: Run, cancelled: threading.Event) ->
 
 def remove_container(client: EngineClient, container: str) -> None:
     """Removes and waits until it is gone. EngineError when it is still there after 30 s."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
             client.remove(container)
@@ -114,21 +116,24 @@ def remove_container(client: EngineClient, container: str) -> None:
 
 
 class _Attempt:
-    def __init__(self, client: EngineClient, run: Run, cancelled: threading.Event) -> None:
+    def __init__(self, client: EngineClient, run: Run, cancelled: threading.Event, names: LiveNames) -> None:
         self._client = client
+        self._names = names
         self._run = run
         self._limits = run.limits
         self._cancelled = cancelled
         self._output = OutputKeeper()
         self._container: str | None = None
-        self._asked = False
         self._begin: float | None = None
+        self._deadline = math.inf
         self._end: float | None = None
         self._started: datetime | None = None
-        self._waiter = _Waiter()
-        self._timed_out = False
+        self._waiter = Waiter()
+        # The kernel's cap holds for each file, a quota of the engine's storage for the whole.
+        quota = "StorageOpt" in run.config.get("HostConfig", {})
+        self._disk = DiskLimit(run.limits.disk_bytes, quota=quota)
         self._stopped_for: Verdict | None = None
-        self._stop_reason = ""
+        self._excess: str | None = None
 
     # The course of an attempt
 
@@ -136,7 +141,7 @@ class _Attempt:
         if self._cancelled.is_set():
             return self._make(Verdict.CANCELLED, "cancelled before it started")
         # From here on there may be a container, even if the answer never comes.
-        self._asked = True
+        self._names.add(self._run.name)
         container = self._container = self._client.create(self._run.name, self._run.config)
         made = self._client.inspect(container)
         differences = find_differences(self._run.config, made) if self._run.compare else []
@@ -153,10 +158,11 @@ class _Attempt:
             self._waiter.begin(self._client, container)
             self._client.start(container)
             self._begin, self._started = time.monotonic(), datetime.now(UTC)
+            self._deadline = self._begin + self._limits.timeout_s
             self._watch(container)
-            self._end = time.monotonic()
-            if self._waiter.done:
-                drainer.join(_PATIENCE_S)
+            self._end = self._waiter.ended or time.monotonic()
+            if self._waiter.status is not None:
+                drainer.join(PATIENCE_S)
         return self._conclude(container)
 
     def _drain(self, stream: Any) -> None:
@@ -166,57 +172,40 @@ class _Attempt:
 
     def _watch(self, container: str) -> None:
         """Until the program has ended, by itself or by our hand."""
-        begin = time.monotonic()
-        deadline = begin + self._limits.timeout_s
-        look = begin + _LOOK_EVERY_S
-        while not self._waiter.finished.wait(_TICK_S):
-            now = time.monotonic()
-            if now >= deadline:
-                self._timed_out = True
-                self._stop(container, TERM_GRACE_S)
-                return
-            if self._cancelled.is_set():
-                self._stopped_for, self._stop_reason = Verdict.CANCELLED, "cancelled while it ran"
-                self._stop(container, TERM_GRACE_S)
-                return
-            if now >= look:
-                reason = self._look_at_disk(container)
-                look = time.monotonic() + _LOOK_EVERY_S
-                if reason is not None:
-                    self._stopped_for, self._stop_reason = Verdict.DISK_LIMIT, reason
-                    self._stop(container, 0.0)
+        with DiskWatch(self._client, container, self._disk) as disk:
+            while not self._waiter.finished.wait(_TICK_S):
+                self._stopped_for = self._find_reason(disk)
+                if self._stopped_for is not None:
+                    self._stop(container, disk)
+                    break
+        self._excess = disk.excess
+
+    def _find_reason(self, disk: DiskWatch) -> Verdict | None:
+        """Why the program has to end now."""
+        if self._is_late(time.monotonic()):
+            return Verdict.TIMED_OUT
+        if self._cancelled.is_set():
+            return Verdict.CANCELLED
+        return Verdict.DISK_LIMIT if disk.is_full() else None
+
+    def _is_late(self, moment: float) -> bool:
+        return moment > self._deadline
+
+    def _stop(self, container: str, disk: DiskWatch) -> None:
+        """TERM, and KILL when the grace is over: at once where the disk is full, and as soon as it gets full."""
+        if not disk.is_full():
+            until = time.monotonic() + TERM_GRACE_S
+            self._signal(container, "SIGTERM")
+            while not disk.is_full() and time.monotonic() < until:
+                if self._waiter.finished.wait(_TICK_S):
                     return
+        self._signal(container, "SIGKILL")
+        self._waiter.finished.wait(PATIENCE_S)
 
-    def _stop(self, container: str, grace: float) -> None:
-        if grace:
-            self._client.kill(container, "SIGTERM")
-            if self._waiter.finished.wait(grace):
-                return
-        self._client.kill(container, "SIGKILL")
-        self._waiter.finished.wait(_PATIENCE_S)
-
-    def _look_at_disk(self, container: str) -> str | None:
-        begin = time.monotonic()
-        try:
-            used = int(self._client.inspect(container, size=True).get("SizeRw") or 0)
-        except MissingError:
-            return None
-        if self._is_full(used):
-            return self._say_disk(used)
-        # Empty files have no size, but a look at very many files is slow: then they are counted.
-        if time.monotonic() - begin > _SLOW_LOOK_S:
-            with suppress(MissingError):
-                if self._client.count_changes(container, _INODE_LIMIT) > _INODE_LIMIT:
-                    return f"it made more than {_INODE_LIMIT} files"
-        return None
-
-    def _is_full(self, used: int) -> bool:
-        # A quota counts blocks: what fills it stays a little below.
-        quota = "StorageOpt" in self._run.config.get("HostConfig", {})
-        return used >= self._limits.disk_bytes - (_QUOTA_SLACK if quota else 0)
-
-    def _say_disk(self, used: int) -> str:
-        return f"it wrote {format_size(used)}; the disk limit is {format_size(self._limits.disk_bytes)}"
+    def _signal(self, container: str, name: str) -> None:
+        # What counts is the exit. An engine that is slow to signal must not give the program more time.
+        with suppress(EngineError):
+            self._client.kill(container, name, timeout=_KILL_S)
 
     # The verdict
 
@@ -226,38 +215,44 @@ class _Attempt:
         status = self._waiter.status
         if status is None:
             return self.fail(f"the engine was lost while the program ran: {self._waiter.error}")
-        found = self._client.inspect(container, size=True)
+        found = self._inspect_ended(container)
         state: Mapping[str, Any] = found["State"]
         problem = _find_contradiction(state, status)
         if problem is not None:
             return self.fail(problem)
         oom = bool(state.get("OOMKilled"))
-        used = int(found.get("SizeRw") or 0)
-        verdict, reason = self._judge(status, oom=oom, used=used)
+        verdict, reason = self._judge(status, oom=oom, excess=self._disk.find_excess(found))
         if verdict is Verdict.PASSED and self._run.keep is not None:
             self._run.keep(container)
         outcome = self._make(verdict, reason)
-        return replace(
-            outcome,
-            exit_code=status,
-            signal=_find_signal(status),
-            out_of_memory=oom,
-            timed_out=self._timed_out,
-        )
+        return replace(outcome, exit_code=status, signal=_find_signal(status), out_of_memory=oom)
 
-    def _judge(self, status: int, *, oom: bool, used: int) -> tuple[Verdict, str]:  # noqa: PLR0911 - a table
+    def _inspect_ended(self, container: str) -> Mapping[str, Any]:
+        try:
+            return self._client.inspect(container, size=True)
+        except RefusedError:
+            raise
+        except EngineError:
+            # Adding up so many files took it too long, unless it is gone: then this one tells.
+            return self._client.inspect(container)
+
+    def _judge(self, status: int, *, oom: bool, excess: str | None) -> tuple[Verdict, str]:  # noqa: PLR0911 - a table
         limits = self._limits
-        if self._timed_out:
+        if self._stopped_for is Verdict.CANCELLED:
+            return Verdict.CANCELLED, "cancelled while it ran"
+        if self._stopped_for is Verdict.TIMED_OUT:
             return Verdict.TIMED_OUT, f"it ran longer than {format_duration(limits.timeout_s)} and was ended"
-        if self._stopped_for is not None:
-            return self._stopped_for, self._stop_reason
+        if self._excess is not None:
+            return Verdict.DISK_LIMIT, self._excess
+        if self._waiter.ended is not None and self._is_late(self._waiter.ended):
+            return Verdict.TIMED_OUT, f"it ran longer than {format_duration(limits.timeout_s)}"
         if oom:
             return (
                 Verdict.OUT_OF_MEMORY,
                 f"something in it needed more than {format_size(limits.memory_bytes)} of memory",
             )
-        if self._is_full(used):
-            return Verdict.DISK_LIMIT, self._say_disk(used)
+        if excess is not None:
+            return Verdict.DISK_LIMIT, excess
         if not self._output.complete:
             return Verdict.INFRASTRUCTURE, "the engine lost part of the output"
         if status == 0:
@@ -270,7 +265,7 @@ class _Attempt:
     def _make(self, verdict: Verdict, reason: str) -> Outcome:
         ran = self._begin is not None
         end = self._end if self._end is not None else time.monotonic()
-        duration = end - self._begin if self._begin is not None else 0.0
+        duration = max(0.0, end - self._begin) if self._begin is not None else 0.0
         stdout = self._output.stdout.record() if ran else None
         stderr = self._output.stderr.record() if ran else None
         return Outcome(
@@ -279,7 +274,7 @@ class _Attempt:
             started=self._started,
             ended=datetime.now(UTC) if ran else None,
             duration_s=duration,
-            timed_out=self._timed_out,
+            timed_out=verdict is Verdict.TIMED_OUT,
             stdout=stdout,
             stderr=stderr,
             container_id=self._container,
@@ -289,48 +284,15 @@ class _Attempt:
 
     def clean(self) -> str | None:
         """Removes the container; a sentence when that could not be confirmed."""
-        if not self._asked:
+        if self._run.name not in self._names.list():
             return None
         try:
             # By name: a create that timed out may still have landed.
             remove_container(self._client, self._container or self._run.name)
         except EngineError as error:
             return f"its container could not be removed: {error}"
+        self._names.forget(self._run.name)
         return None
-
-
-class _Waiter:
-    """Waits for the exit over a connection that was open before the start, and so cannot outlive the engine."""
-
-    def __init__(self) -> None:
-        self.finished = threading.Event()
-        self.status: int | None = None
-        self.error = ""
-        self._registered = threading.Event()
-
-    @property
-    def done(self) -> bool:
-        return self.status is not None
-
-    def begin(self, client: EngineClient, container: str) -> None:
-        threading.Thread(
-            target=self._wait, args=(client, container), daemon=True, name="codeboost-wait"
-        ).start()
-        if not self._registered.wait(_PATIENCE_S):
-            raise EngineError("the engine does not answer")
-        if self.error:
-            raise EngineError(self.error)
-
-    def _wait(self, client: EngineClient, container: str) -> None:
-        try:
-            self.status = client.wait(container, self._registered.set)
-        except EngineError as error:
-            self.error = str(error)
-        except Exception as error:  # noqa: BLE001 - a thread that dies silently would look like a program that runs on
-            self.error = f"{type(error).__name__}: {error}"
-        finally:
-            self._registered.set()
-            self.finished.set()
 
 
 def _find_contradiction(state: Mapping[str, Any], status: int) -> str | None:

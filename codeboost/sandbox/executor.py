@@ -122,8 +122,7 @@ class DockerExecutor:
         if isinstance(run, str):
             return Outcome(Verdict.NOT_STARTED, run)
         self._note_use(spec.snapshot)
-        with self._names.hold(run.name):
-            outcome = run_container(self._client, run, cancelled)
+        outcome = run_container(self._client, run, cancelled, self._names)
         return replace(outcome, limits_in_force=describe_limits(spec.limits, find_bounds(self._record)))
 
     def digest_spec(self, spec: CommandSpec) -> str:

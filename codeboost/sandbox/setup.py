@@ -176,8 +176,7 @@ class _Setup:
             made.append(self._commit(container, number, last=last))
 
         run = Run(make_name(), make_config(settings), limits, prepare, keep=keep)
-        with self._place.names.hold(run.name):
-            outcome = run_container(self._client, run, self._cancelled)
+        outcome = run_container(self._client, run, self._cancelled, self._place.names)
         return outcome, made[0] if made and outcome.verdict is Verdict.PASSED else None
 
     def _commit(self, container: str, number: int, *, last: bool) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from codeboost.errors import EngineError
+from codeboost.sandbox.client import EngineClient
 from codeboost.sandbox.owner import Label
 from codeboost.verdict import Verdict
 
@@ -36,6 +38,44 @@ def test_ignoring_term_ends_in_kill_after_the_grace(plain: Any) -> None:
     assert outcome.verdict is Verdict.TIMED_OUT
     assert outcome.exit_code == 137
     assert 6.0 <= outcome.duration_s < 12.0
+
+
+def test_a_look_at_the_disk_that_takes_long_does_not_stop_the_clock(plain: Any, monkeypatch: Any) -> None:
+    inspect = EngineClient.inspect
+
+    def look_slowly(self: Any, container: str, *, size: bool = False, **options: Any) -> Any:
+        if size:
+            time.sleep(3.0)
+        return inspect(self, container, size=size, **options)
+
+    monkeypatch.setattr(EngineClient, "inspect", look_slowly)
+    outcome = plain.run("sleep", "2", timeout_s=1.0)
+    assert (outcome.verdict, outcome.exit_code) == (Verdict.TIMED_OUT, 143)
+    assert outcome.duration_s < 2.0
+
+
+def test_what_ended_by_itself_after_its_time_is_no_pass(plain: Any, monkeypatch: Any) -> None:
+    # The clock is kept from looking, as on a machine that is too busy; the end alone tells.
+    monkeypatch.setattr("codeboost.sandbox.container._TICK_S", 30.0)
+    outcome = plain.run("sleep", "1.5", timeout_s=1.0)
+    assert (outcome.verdict, outcome.exit_code, outcome.timed_out) == (Verdict.TIMED_OUT, 0, True)
+    assert 1.0 < outcome.duration_s < 10.0
+
+
+def test_a_disk_that_cannot_be_looked_at_counts_as_full(plain: Any, monkeypatch: Any) -> None:
+    inspect = EngineClient.inspect
+
+    def fail(self: Any, container: str, *, size: bool = False, **options: Any) -> Any:
+        if size:
+            raise EngineError("timed out")
+        return inspect(self, container, **options)
+
+    monkeypatch.setattr(EngineClient, "inspect", fail)
+    monkeypatch.setattr("codeboost.sandbox.watch._BLIND_S", 1.0)
+    outcome = plain.run("sleep", "30")
+    assert (outcome.verdict, outcome.exit_code) == (Verdict.DISK_LIMIT, 137)
+    assert "cannot be measured" in outcome.reason
+    assert plain.run("true").verdict is Verdict.DISK_LIMIT
 
 
 @pytest.mark.parametrize("status", [1, 2, 3, 5, 77, 124, 125, 126, 127, 128, 130, 137, 139, 143, 255])

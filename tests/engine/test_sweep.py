@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 from codeboost.operations.sweep import sweep_images as sweep_old
 from codeboost.sandbox.base import ImageUse
-from codeboost.sandbox.client import RefusedError
+from codeboost.sandbox.client import EngineClient, RefusedError
 from codeboost.sandbox.lock import hold_lock
 from codeboost.sandbox.owner import Label, make_labels
 from codeboost.sandbox.sweep import sweep_images
@@ -126,9 +127,51 @@ def test_only_dead_or_overdue_owners_of_this_store_and_host_are_judged(
             client.remove(name)
 
 
-def test_closing_the_executor_removes_what_still_runs(plain: Any, client: Any) -> None:
-    import threading
+def test_an_interrupted_removal_is_made_up_for_when_the_executor_closes(
+    plain: Any, client: Any, monkeypatch: Any
+) -> None:
+    from codeboost.sandbox.engine import open_executor
 
+    executor = open_executor(plain.store)
+    lab = type(plain)(executor, plain.image_id, plain.store, plain.repo)
+    spec = lab.spec("true")
+    remove = EngineClient.remove
+
+    def interrupt(self: Any, container: str) -> None:
+        monkeypatch.setattr(EngineClient, "remove", remove)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(EngineClient, "remove", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        executor.execute(spec, threading.Event())
+    label = f"{Label.ATTEMPT}={spec.attempt}"
+    assert len(client.list_containers(label)) == 1
+    executor.close()
+    assert client.list_containers(label) == []
+
+
+def test_a_container_that_cannot_be_removed_is_tried_again_when_the_executor_closes(
+    plain: Any, client: Any, monkeypatch: Any
+) -> None:
+    from codeboost.sandbox.engine import open_executor
+
+    executor = open_executor(plain.store)
+    lab = type(plain)(executor, plain.image_id, plain.store, plain.repo)
+    spec = lab.spec("true")
+    with monkeypatch.context() as patch:
+
+        def refuse(self: Any, container: str) -> None:
+            raise RefusedError("no")
+
+        patch.setattr(EngineClient, "remove", refuse)
+        outcome = executor.execute(spec, threading.Event())
+    assert outcome.verdict is Verdict.INFRASTRUCTURE
+    assert "could not be removed: no" in outcome.reason
+    executor.close()
+    assert client.list_containers(f"{Label.ATTEMPT}={spec.attempt}") == []
+
+
+def test_closing_the_executor_removes_what_still_runs(plain: Any, client: Any) -> None:
     from codeboost.sandbox.engine import open_executor
 
     executor = open_executor(plain.store)

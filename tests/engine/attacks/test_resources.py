@@ -105,10 +105,65 @@ def test_filling_the_disk_with_one_file_and_going_on(lab: Any) -> None:
     assert outcome.verdict is Verdict.DISK_LIMIT
 
 
+def test_filling_the_disk_beside_a_path_that_no_engine_can_walk(lab: Any) -> None:
+    # With a path beyond the kernel's bound in it, the engine cannot add up what the container wrote.
+    text = (
+        "import os, time\n"
+        "for n in range(30): os.mkdir('d' * 250); os.chdir('d' * 250)\n"
+        "os.chdir('/workspace')\n"
+        "for n in range(6):\n"
+        "    with open(f'f{n}', 'wb') as file: file.write(bytes(48 << 20))\n"
+        "    time.sleep(0.5)\n"
+    )
+    outcome = lab.python(text, disk_bytes=64 << 20, timeout_s=30.0)
+    assert outcome.verdict is Verdict.DISK_LIMIT
+    assert outcome.exit_code == 137
+    assert "cannot be measured" in outcome.reason
+
+
+def test_a_path_that_no_engine_can_walk_made_before_the_first_look(lab: Any) -> None:
+    text = "import os\nfor n in range(30): os.mkdir('d' * 250); os.chdir('d' * 250)\n"
+    outcome = lab.python(text)
+    assert outcome.verdict is Verdict.DISK_LIMIT
+    assert "cannot be measured" in outcome.reason
+
+
+def test_filling_the_disk_in_the_grace_after_term(lab: Any) -> None:
+    text = (
+        "import itertools, signal, time\n"
+        "def fill(*_):\n"
+        "    for n in itertools.count():\n"
+        "        with open(f'f{n}', 'wb') as file: file.write(bytes(4 << 20))\n"
+        "        time.sleep(0.02)\n"
+        "signal.signal(signal.SIGTERM, fill)\n"
+        "time.sleep(60)\n"
+    )
+    outcome = lab.python(text, disk_bytes=64 << 20, timeout_s=1.0)
+    assert (outcome.verdict, outcome.exit_code) == (Verdict.TIMED_OUT, 137)
+    # Not the whole grace of 5 seconds.
+    assert outcome.duration_s < 4.5
+
+
+def test_files_come_and_go_under_every_look(lab: Any) -> None:
+    text = (
+        "import os, shutil, time\n"
+        "end = time.monotonic() + 4\n"
+        "for n in range(3):\n"
+        "    if os.fork() == 0:\n"
+        "        while time.monotonic() < end:\n"
+        "            os.makedirs(f'd{n}/a/b/c')\n"
+        "            for m in range(20): open(f'd{n}/a/b/c/f{m}', 'w').write('x' * 1000)\n"
+        "            shutil.rmtree(f'd{n}')\n"
+        "        os._exit(0)\n"
+        "for n in range(3): os.wait()\n"
+    )
+    assert lab.python(text).verdict is Verdict.PASSED
+
+
 def test_filling_the_inodes(lab: Any, monkeypatch: Any) -> None:
     # The bound of a million is brought within reach; what counts is that empty files are seen at all.
-    monkeypatch.setattr("codeboost.sandbox.container._INODE_LIMIT", 5_000)
-    monkeypatch.setattr("codeboost.sandbox.container._SLOW_LOOK_S", 0.01)
+    monkeypatch.setattr("codeboost.sandbox.watch._INODE_LIMIT", 5_000)
+    monkeypatch.setattr("codeboost.sandbox.watch._SLOW_LOOK_S", 0.01)
     text = "import itertools, os\nfor n in itertools.count():\n    os.mknod('f%d' % n)\n"
     outcome = lab.python(text, timeout_s=60.0)
     assert outcome.verdict is Verdict.DISK_LIMIT
