@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import socket
+import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPException
@@ -64,7 +65,6 @@ class PathStat(NamedTuple):
 
     size: int
     mode: int
-    target: str
 
     @property
     def is_folder(self) -> bool:
@@ -307,14 +307,14 @@ class EngineClient:
     # Files of a container
 
     def stat_path(self, container: str, path: str) -> PathStat | None:
-        """What is at ``path``, a last link not followed (its ``target`` is resolved in the container's own root)."""
+        """What is at ``path``, a last link not followed; links on the way are, within the container's own root."""
         try:
             response = self._call("HEAD", f"/containers/{container}/archive", params={"path": path})
         except MissingError:
             return None
         with self._watch("stat"), response:
             stat = json.loads(base64.b64decode(response.headers.get("X-Docker-Container-Path-Stat", "")))
-        return PathStat(int(stat["size"]), int(stat["mode"]), str(stat.get("linkTarget") or ""))
+            return PathStat(int(stat["size"]), int(stat["mode"]))
 
     @contextmanager
     def read_archive(self, container: str, path: str) -> Iterator[Iterator[bytes]]:
@@ -403,7 +403,7 @@ class EngineClient:
     def _watch(self, doing: str) -> Iterator[None]:
         try:
             yield
-        except (*_FAULTS, ValueError, KeyError) as error:
+        except (*_FAULTS, ValueError, KeyError, tarfile.TarError) as error:
             raise EngineError(
                 f"the engine at {cut(self.address)} failed ({cut(doing, 60)}): {_say(error)}",
                 hint="see whether it still runs, and try again",

@@ -27,18 +27,25 @@ _HEAD_BYTES = 64 << 10
 _MOST_LINKS = 40
 _NAME_MAX = 255
 _PATH_MAX = 4095
-# At run time something else is mounted there.
-_COVERED = ("/tmp", "/dev", "/proc", "/sys")  # noqa: S108
+_MOST_PATH_BYTES = 3072
+"""Beyond that, the engine's own path to it may be too long for the kernel."""
+_MOST_READ_BYTES = 256 << 20
+# Mounted over at run time, so that what the image has there says nothing; and what is empty then.
+_COVERED = ("/dev", "/proc", "/sys")
+_EMPTIED = ("/tmp",)  # noqa: S108
 
 
 class FileHead(NamedTuple):
-    """A regular file: its permission bits, its owner, and its first 64 KiB."""
+    """A regular file: its permission bits, its owner, and its first 64 KiB. ``place`` is its path without links."""
 
+    place: str
     mode: int
     uid: int
     gid: int
     size: int
     head: bytes
+    target: str = ""
+    """Where a link leads, as it is written in it."""
 
 
 class Problem(Enum):
@@ -64,20 +71,21 @@ class FileReader(Protocol):
 
     def find(self, path: str) -> FileHead | Obstacle: ...
 
+    def read_piece(self, file: FileHead, offset: int, size: int) -> bytes:
+        """Bytes that may lie beyond the head; fewer than ``size`` at the end of the file."""
+        ...
+
 
 @dataclass(slots=True)
 class KnownFiles:
-    """What was found in an image, for all containers of it: reading a file takes the engine 80 ms, a look at one 5."""
+    """What was found in an image, for all containers of it: reading a file takes the engine 90 ms, a look at one 5."""
 
     heads: dict[str, FileHead | None] = field(default_factory=dict)
     stats: dict[str, PathStat | None] = field(default_factory=dict)
 
 
 class ContainerFiles:
-    """The files of a created container, for a program of the user ``user`` (and the group of that number).
-
-    The engine follows a chain of links in one step, so a folder that is closed in the middle of one is not noticed.
-    """
+    """The files of a created container, for a program of the user ``user`` (and the group of that number)."""
 
     def __init__(
         self, client: EngineClient, container: str, *, user: int, known: KnownFiles | None = None
@@ -88,16 +96,31 @@ class ContainerFiles:
         self._known = KnownFiles() if known is None else known
 
     def find(self, path: str) -> FileHead | Obstacle:
+        if len(_encode(path)) > _PATH_MAX:
+            return Obstacle(Problem.FINAL, f"{cut(path)} is too long a path")
         try:
             file = self._read_header(self._resolve(path))
         except _BlockedError as blocked:
             return blocked.obstacle
         return _miss(path).obstacle if file is None else file
 
+    def read_piece(self, file: FileHead, offset: int, size: int) -> bytes:
+        if offset + size <= len(file.head) or offset >= file.size:
+            return file.head[offset : offset + size]
+        if offset + size > _MOST_READ_BYTES:
+            return b""
+        with (
+            self._client.read_archive(self._container, file.place) as pieces,
+            open_tar(pieces) as archive,
+        ):
+            member = archive.next()
+            content = archive.extractfile(member) if member is not None else None
+            while content is not None and offset > 0:
+                offset -= len(content.read(min(offset, _HEAD_BYTES))) or offset
+            return content.read(size) if content else b""
+
     def _resolve(self, asked: str) -> str:
         """The regular file that the kernel's walk along ``asked`` ends in, as a path without links."""
-        if len(_encode(asked)) > _PATH_MAX:
-            raise _BlockedError(Problem.FINAL, f"{cut(asked)} is too long a path")
         place, links = "", 0
         rest = asked.split("/")[::-1]
         stat: PathStat | None = None
@@ -105,41 +128,60 @@ class ContainerFiles:
             part = rest.pop()
             if stat is not None and not stat.is_folder:
                 raise _miss(asked)
+            if not part:
+                continue
+            self._check_folder(place or "/")
             if part == "..":
-                place, stat = posixpath.dirname(place), None
-            elif part not in ("", "."):
-                here = f"{place.rstrip('/')}/{part}"
-                stat = self._step(place, part, here)
+                place, stat = posixpath.dirname(place).rstrip("/"), None
+            elif part != ".":
+                here = f"{place}/{part}"
+                stat = self._step(part, here)
                 if stat is None:
                     raise _miss(asked)
                 if not stat.is_link:
                     place = here
                     continue
                 links += 1
-                if links > _MOST_LINKS:
+                text = self._read_link(here) if links <= _MOST_LINKS else None
+                if text is None:
                     raise _BlockedError(Problem.FINAL, f"{cut(asked)} has too many links")
-                rest += posixpath.join(place or "/", stat.target).split("/")[::-1]
-                place, stat = "", None
+                rest += text.split("/")[::-1]
+                place, stat = "" if text.startswith("/") else place, None
         if stat is None or not stat.is_regular:
             raise _BlockedError(Problem.FORBIDDEN, f"{_show(asked)} is not a regular file")
         return place
 
-    def _step(self, folder: str, name: str, here: str) -> PathStat | None:
-        """What ``name`` is in ``folder``; None when there is nothing."""
-        self._check_folder(folder)
-        if len(_encode(name)) > _NAME_MAX:
+    def _step(self, name: str, here: str) -> PathStat | None:
+        """What stands at ``here``, its last link not followed; None when there is nothing."""
+        try:
+            size = len(name.encode())
+        except UnicodeEncodeError:
+            # The engine is asked in JSON and addresses, which carry UTF-8 only.
+            raise _BlockedError(
+                Problem.FINAL, f"{_show(here)} is not a name that can be looked up (it is not UTF-8)"
+            ) from None
+        if size > _NAME_MAX:
             raise _BlockedError(Problem.FINAL, f"{cut(name)} is too long a name")
         if here in _COVERED:
+            raise _BlockedError(
+                Problem.FINAL, f"{here} is mounted over when it starts, so nothing there can be looked up"
+            )
+        if here in _EMPTIED:
             return None
-        try:
-            return self._stat(here)
-        except RefusedError:
-            # Its name and its folder are sound, so it can only be a link that the engine cannot follow.
-            raise _BlockedError(Problem.FINAL, f"{cut(here)} is a link that leads nowhere") from None
+        if len(_encode(here)) > _MOST_PATH_BYTES:
+            raise _BlockedError(Problem.FINAL, f"{cut(here)} is too deep a place to be looked up")
+        return self._stat(here)
+
+    def _read_link(self, here: str) -> str:
+        """The text of a link. A look tells only where it leads in the end, and not through which folders."""
+        header = self._read_header(here)
+        if header is None or not header.target:
+            raise _miss(here)
+        return header.target
 
     def _check_folder(self, folder: str) -> None:
         """Refuses a folder that the user may not go through."""
-        stat = self._stat(folder) if folder else None
+        stat = self._stat(folder)
         if stat is None or stat.mode & 0o111 == 0o111:
             return
         head = self._read_header(folder)
@@ -149,8 +191,17 @@ class ContainerFiles:
 
     def _stat(self, place: str) -> PathStat | None:
         if place not in self._known.stats:
-            self._known.stats[place] = self._client.stat_path(self._container, place)
+            self._known.stats[place] = self._look_at(place)
         return self._known.stats[place]
+
+    def _look_at(self, place: str) -> PathStat | None:
+        try:
+            return self._client.stat_path(self._container, place)
+        except RefusedError:
+            # An engine that is at fault itself does not answer this either.
+            self._client.stat_path(self._container, posixpath.dirname(place))
+            # Its name and its folder are sound, so it can only be a link that the engine cannot follow.
+            raise _BlockedError(Problem.FINAL, f"{cut(place)} is a link that leads nowhere") from None
 
     def _read_header(self, place: str) -> FileHead | None:
         """What stands at ``place``, with the beginning of its content when it is a regular file."""
@@ -162,10 +213,13 @@ class ContainerFiles:
                 member = archive.next()
                 content = archive.extractfile(member) if member is not None and member.isreg() else None
                 head = content.read(_HEAD_BYTES) if content else b""
-            self._known.heads[place] = (
-                FileHead(member.mode, member.uid, member.gid, member.size, head) if member else None
-            )
+            self._known.heads[place] = None if member is None else _make_head(place, member, head)
         return self._known.heads[place]
+
+
+def _make_head(place: str, member: tarfile.TarInfo, head: bytes) -> FileHead:
+    target = member.linkname if member.issym() else ""
+    return FileHead(place, member.mode, member.uid, member.gid, member.size, head, target)
 
 
 def may_execute(file: FileHead, user: int) -> bool:

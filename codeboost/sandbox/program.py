@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 
 from codeboost.sandbox import elf
-from codeboost.sandbox.files import FileReader, Obstacle, Problem, may_execute
+from codeboost.sandbox.files import FileHead, FileReader, Obstacle, Problem, may_execute
 from codeboost.visible import cut
 
 __all__ = ["check_program", "read_interpreter"]
@@ -28,8 +28,8 @@ def check_program(
     number of its user and of its group.
     """
     shown = cut(program)
-    if not program:
-        return "the program's name is empty"
+    if not _is_name(program):
+        return f"{shown} is not a name that can be looked up" if program else "the program's name is empty"
     looker = _Looker(files, folder, architecture, user)
     if "/" in program:
         obstacle = looker.look(posixpath.join(folder, program))
@@ -65,7 +65,7 @@ class _Looker:
         if file.head.startswith(b"#!"):
             return self._look_at_script(path, file.head, depth)
         if file.head.startswith(elf.MAGIC):
-            return self._look_at_elf(path, file.head)
+            return self._look_at_elf(path, file)
         what = "is empty" if not file.size else "has no #! line and is no program that the kernel knows"
         return Obstacle(Problem.FINAL, f"{shown} {what}")
 
@@ -84,8 +84,8 @@ class _Looker:
         hint = " (the line ends in a carriage return)" if name.endswith("\r") else ""
         return Obstacle(obstacle.problem, f"its interpreter does not start: {obstacle.reason}{hint}")
 
-    def _look_at_elf(self, path: str, head: bytes) -> Obstacle | None:
-        program = elf.read_program(head, self._architecture)
+    def _look_at_elf(self, path: str, file: FileHead) -> Obstacle | None:
+        program = self._read_program(file)
         if program is None:
             reason = f"{cut(path)} is no complete program for {cut(self._architecture)}"
             return Obstacle(Problem.FINAL, reason)
@@ -106,9 +106,22 @@ class _Looker:
             return loader
         if not may_execute(loader, self._user):
             return Obstacle(Problem.FORBIDDEN, f"it is not executable (mode {loader.mode & 0o7777:04o})")
-        if elf.read_program(loader.head, self._architecture) is None:
+        if self._read_program(loader) is None:
             return Obstacle(Problem.FINAL, f"it is no complete program for {cut(self._architecture)}")
         return None
+
+    def _read_program(self, file: FileHead) -> elf.Program | None:
+        def read(offset: int, size: int) -> bytes:
+            return self._files.read_piece(file, offset, size)
+
+        return elf.read_program(read, self._architecture)
+
+
+def _is_name(name: str) -> bool:
+    try:
+        return "\0" not in name and bool(name.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _decode(name: bytes) -> str | None:
@@ -122,7 +135,7 @@ def _refuse_name(name: bytes) -> Obstacle:
     # The engine is asked in JSON and addresses, which carry UTF-8 only.
     shown = cut(name.decode("utf-8", "replace"))
     return Obstacle(
-        Problem.FINAL, f"its interpreter {shown} has a name that is not UTF-8, and cannot be looked up"
+        Problem.FINAL, f"its interpreter {shown} is not a name that can be looked up (it is not UTF-8)"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 from pathlib import Path
@@ -80,17 +81,21 @@ def test_what_lies_in_a_closed_folder_does_not_start(client: Any, lab: Any, imag
         f"FROM {image_id}\n"
         "RUN mkdir -p /opt/priv /opt/open && cp /bin/true /opt/priv/tool && cp /bin/true /opt/open/tool"
         " && ln -s /opt/priv/tool /usr/local/bin/hidden && ln -s /opt/open/tool /usr/local/bin/shown"
+        " && ln -s /bin/true /opt/priv/way && ln -s /opt/priv/way /usr/local/bin/detour"
+        " && ln -s priv/../open/tool /opt/dots && ln -s /opt/dots /usr/local/bin/dotted"
+        " && ln -s /opt/open/tool /opt/open/way && ln -s ../../../opt/open/way /usr/local/bin/roundabout"
         " && chmod 0700 /opt/priv && chmod 0710 /opt/open && chgrp 10001 /opt/open\n"
     )
     _build(client, text, reference)
     found = client.inspect_image(reference)
     inner = type(lab)(lab.executor, found["Id"], lab.store, lab.repo)
     try:
-        for program in ("hidden", "/opt/priv/tool"):
+        for program in ("hidden", "/opt/priv/tool", "detour", "dotted", "/opt/priv/../open/tool"):
             outcome = inner.run(program)
             assert outcome.verdict is Verdict.NOT_STARTED
             assert "/opt/priv is closed" in outcome.reason
         assert inner.run("shown").verdict is Verdict.PASSED
+        assert inner.run("roundabout").verdict is Verdict.PASSED
     finally:
         client.remove_image(f"codeboost/snapshot:{inner.snapshot().key}")
         client.remove_image(reference)
@@ -135,6 +140,55 @@ def test_a_link_with_dots_behind_it_is_not_followed_to_another_file(lab: Any) ->
     lab.repo.write("deep/tool", "", executable=True).write("deep/inner/x", "")
     lab.repo.write("tool", "#!/bin/sh\nexit 0\n", executable=True).link("sub", "deep/inner")
     assert lab.run("./sub/../tool").verdict is Verdict.NOT_STARTED
+
+
+def test_a_place_that_is_mounted_over_is_no_reason_to_look_further(lab: Any) -> None:
+    # When it starts, /proc/self/exe is the engine's init itself.
+    lab.repo.write("bin/x").write("none/x")
+    lab.repo.link("bin/true", "/proc/self/exe").link("none/true", "/tmp/true")
+    outcome = lab.run("true", env={"PATH": "/workspace/bin:/usr/bin:/bin"})
+    assert outcome.verdict is Verdict.NOT_STARTED
+    assert "mounted over" in outcome.reason
+    assert lab.run("true", env={"PATH": "/workspace/none:/usr/bin:/bin"}).verdict is Verdict.PASSED
+
+
+def test_links_are_followed_as_often_as_the_kernel_does(lab: Any) -> None:
+    lab.repo.write("0", "#!/bin/sh\necho ran\n", executable=True)
+    for number in range(1, 42):
+        lab.repo.link(str(number), str(number - 1))
+    assert lab.run("./40").stdout.head == b"ran\n"
+    outcome = lab.run("./41")
+    assert outcome.verdict is Verdict.NOT_STARTED
+    assert "too many links" in outcome.reason
+
+
+def test_a_link_whose_target_is_not_utf8_is_told(lab: Any) -> None:
+    lab.repo.write(b"\xff", "#!/bin/sh\necho ran\n", executable=True)
+    (lab.repo.path / "odd").symlink_to(os.fsdecode(b"\xff"))
+    outcome = lab.run("./odd")
+    assert outcome.verdict is Verdict.NOT_STARTED
+    assert "not UTF-8" in outcome.reason
+
+
+def test_a_program_whose_loader_is_named_at_its_end_runs(lab: Any) -> None:
+    # As after an exchange of the loader with patchelf.
+    real = bytearray(Path(shutil.which("true") or "/bin/true").resolve().read_bytes())
+    (table,) = struct.unpack_from("<Q", real, 32)
+    (count,) = struct.unpack_from("<H", real, 56)
+    entry = next(
+        place
+        for place in range(table, table + 56 * count, 56)
+        if struct.unpack_from("<I", real, place)[0] == 3
+    )
+    offset, size = (struct.unpack_from("<Q", real, entry + at)[0] for at in (8, 32))
+    name = real[offset : offset + size]
+    far = 200 << 10
+    struct.pack_into("<Q", real, entry + 8, far)
+    real += bytes(far - len(real)) + name
+    lab.repo.write("tool", bytes(real), executable=True)
+    assert lab.run("./tool").verdict is Verdict.PASSED
+    lab.repo.write("tool", bytes(real[:-1]), executable=True).commit()
+    assert lab.run("./tool").verdict is Verdict.NOT_STARTED
 
 
 @pytest.mark.parametrize("program", ["/proc/self/exe", "/dev/null", "/tmp/x", "/workspace", "."])

@@ -25,7 +25,12 @@ class Files:
         if entry is None:
             return Obstacle(Problem.MISSING, f"{path} does not exist")
         mode, content = entry if isinstance(entry, tuple) else (0o755, entry)
-        return FileHead(mode, 0, 0, len(content), content[: 64 << 10])
+        return FileHead(path, mode, 0, 0, len(content), content[: 64 << 10])
+
+    def read_piece(self, file: FileHead, offset: int, size: int) -> bytes:
+        entry = self._files[posixpath.normpath(file.place)]
+        content = entry[1] if isinstance(entry, tuple) else entry
+        return content[offset : offset + size]
 
 
 def make_elf(
@@ -42,6 +47,19 @@ def make_elf(
     head = b"\x7fELF" + bytes([bits, 1, 1]) + bytes(9)
     head += struct.pack("<HHIQQQIHHHHHH", kind, machine, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
     return head + entry + loader
+
+
+def make_properties(*properties: tuple[int, int, bytes]) -> bytes:
+    """A static program with a note of these properties: their kind, the length that they state, their content."""
+    content = b"".join(struct.pack("<II", kind, size) + text for kind, size, text in properties)
+    note = struct.pack("<III", 4, len(content), 5) + b"GNU\0" + content
+    return make_elf(loader=note, segment=0x6474E553)
+
+
+def make_arm(*, flags: int = 5 << 24, entry: int = 0, osabi: int = 0) -> bytes:
+    head = b"\x7fELF" + bytes([1, 1, 1, osabi]) + bytes(8)
+    head += struct.pack("<HHIIIIIHHHHHH", 2, 40, 1, entry, 52, 0, flags, 52, 32, 1, 0, 0, 0)
+    return head + struct.pack("<IIIIIIII", 1, 0, 0, 0, 0, 0, 5, 1)
 
 
 def check(
@@ -180,3 +198,74 @@ def test_names_are_escaped() -> None:
     assert reason is not None
     assert "\x1b" not in reason
     assert check({}, "") == "the program's name is empty"
+
+
+WORD = struct.pack("<II", 3, 0)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        make_properties((2, 16, WORD)),
+        make_properties((2, 8, WORD), (2, 8, WORD)),
+        make_properties((3, 8, WORD), (2, 8, WORD)),
+        make_properties((2, 4, WORD[:4])),
+        make_properties((2, 0xFFFFFFF9, WORD)),
+        make_properties((2, 8, WORD))[:-1],
+        make_elf(loader=b"x" * 16, segment=0x6474E553),
+        make_elf(loader=b"x" * 8, segment=0x6474E553),
+        make_elf(loader=make_properties((2, 2000, bytes(2000)))[120:], segment=0x6474E553),
+    ],
+)
+def test_properties_that_a_kernel_would_not_take_do_not_start(content: bytes) -> None:
+    assert check({"/bin/x": content}, "x") is not None
+
+
+def test_sound_properties_start() -> None:
+    assert check({"/bin/x": make_properties()}, "x") is None
+    assert check({"/bin/x": make_properties((2, 4, WORD), (3, 8, WORD))}, "x") is None
+
+
+@pytest.mark.parametrize(
+    ("content", "starts"),
+    [
+        (make_arm(), True),
+        (make_arm(entry=1), True),
+        (make_arm(entry=2), False),
+        (make_arm(flags=0), False),
+        (make_arm(osabi=65), False),
+        (make_arm()[:60], False),
+    ],
+)
+def test_arm_has_rules_of_its_own(content: bytes, starts: bool) -> None:
+    reason = check_program(
+        Files({"/bin/x": content}), "x", folder="/", path="/bin", architecture="arm", user=USER_ID
+    )
+    assert (reason is None) is starts
+
+
+def test_more_program_headers_than_an_older_kernel_reads() -> None:
+    def make(count: int) -> bytes:
+        head = bytearray(make_elf()[:64])
+        head[56:58] = struct.pack("<H", count)
+        return bytes(head) + make_elf()[64:] * count
+
+    assert check({"/bin/x": make(73)}, "x") is None
+    assert check({"/bin/x": make(74)}, "x") is not None
+    assert check({"/bin/x": make(0)}, "x") is not None
+    assert check({"/bin/x": make(3)[:-1]}, "x") is not None
+
+
+def test_a_loader_named_far_back_in_the_file_is_found() -> None:
+    # Tools that exchange the loader of a program put its name at the end.
+    far = 1 << 20
+    entry = struct.pack("<IIQQQQQQ", 3, 4, far, 0, 0, 11, 11, 1)
+    content = make_elf()[:64] + entry + bytes(far - 120) + b"/lib/ld.so\0"
+    assert "/lib/ld.so" in (check({"/bin/x": content}, "x") or "")
+    assert check({"/bin/x": content, "/lib/ld.so": make_elf()}, "x") is None
+    assert "no complete program" in (check({"/bin/x": content[:-1], "/lib/ld.so": make_elf()}, "x") or "")
+
+
+@pytest.mark.parametrize("program", ["a\0b", "./a\0b", "\ud800", "/bin/\udcff"])
+def test_what_cannot_be_a_name_does_not_start(program: str) -> None:
+    assert "not a name that can be looked up" in (check({}, program) or "")
