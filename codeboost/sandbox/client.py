@@ -1,29 +1,24 @@
 """The one door to the engine: its HTTP API, each call with a deadline, each fault as an EngineError.
 
-The docker library finds the engine (DOCKER_HOST, context, TLS, ssh), speaks its transports and negotiates the version
-of the API. Requests are written by hand as the API documents them: the library's own helpers split strings with shlex,
-keep the image's entrypoint, copy proxies from the user's settings into containers and drop what they do not know
-(facts). Importing this module costs 110 ms, so only ``engine.open_executor`` does, and late.
+The docker library speaks the transports and negotiates the version of the API (``connection``). Requests are written by
+hand as the API documents them: the library's own helpers split strings with shlex, keep the image's entrypoint, copy
+proxies from the user's settings into containers and drop what they do not know (facts). Importing this module costs
+110 ms, so only ``engine`` does, and late.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
-import os
-import socket
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPException
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
 import docker
 import docker.auth
 import docker.errors
-import docker.tls
 import docker.utils
 import requests
 import urllib3.exceptions
@@ -31,15 +26,23 @@ import urllib3.exceptions
 from codeboost.errors import EngineError
 from codeboost.visible import cut
 
-__all__ = ["ConflictError", "EngineClient", "MissingError", "PathStat", "RefusedError", "connect"]
+__all__ = [
+    "CALL_S",
+    "FAULTS",
+    "ConflictError",
+    "EngineClient",
+    "MissingError",
+    "PathStat",
+    "RefusedError",
+    "explain",
+]
 
-DEFAULT_ADDRESS = "unix:///var/run/docker.sock"
 CALL_S = 60.0
 """How long an ordinary call may take before the engine counts as gone."""
 TRANSFER_S = 600.0
 """How long the engine may be silent while it loads, builds, pulls or commits."""
 
-_FAULTS = (
+FAULTS = (
     requests.RequestException,
     urllib3.exceptions.HTTPError,
     HTTPException,
@@ -83,75 +86,6 @@ class PathStat(NamedTuple):
 class ByteStream(Protocol):
     def read1(self, size: int = ..., /) -> bytes: ...
     def close(self) -> None: ...
-
-
-def connect(*, connections: int = 256) -> EngineClient:
-    """The engine that docker's own tools would use; EngineError with one line when it does not answer."""
-    settings = _find_settings()
-    address = str(settings.setdefault("base_url", DEFAULT_ADDRESS))
-    try:
-        if address.startswith("unix://"):
-            _knock(address.removeprefix("unix://"))
-        api = docker.APIClient(
-            version="auto", timeout=int(CALL_S), max_pool_size=connections, user_agent="codeboost", **settings
-        )
-    except _FAULTS as error:
-        raise EngineError(
-            f"no container engine answers at {cut(address, 200)}: {_say(error)}",
-            hint="start Docker, or point DOCKER_HOST at an engine that runs",
-        ) from error
-    return EngineClient(api, address)
-
-
-def _knock(path: str) -> None:
-    # Before the library does: its own attempt leaves an open socket behind when nobody is there.
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(CALL_S)
-        probe.connect(path)
-
-
-def _find_settings() -> dict[str, Any]:
-    """The order of docker's own tools: DOCKER_HOST, DOCKER_CONTEXT, the context chosen in their settings."""
-    try:
-        settings: dict[str, Any] = dict(docker.utils.kwargs_from_env())
-        if "base_url" in settings:
-            return settings
-        folder = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
-        name = os.environ.get("DOCKER_CONTEXT") or _read_json(folder / "config.json").get("currentContext")
-        return settings if name in (None, "", "default") else settings | _read_context(folder, str(name))
-    except (*_FAULTS, ValueError, TypeError, AttributeError, KeyError) as error:
-        raise EngineError(f"docker's settings cannot be read: {_say(error)}") from error
-
-
-def _read_context(folder: Path, name: str) -> dict[str, Any]:
-    # By hand: the library looks beside config.json only where that file exists.
-    key = hashlib.sha256(name.encode()).hexdigest()
-    meta = folder / "contexts" / "meta" / key / "meta.json"
-    if not meta.exists():
-        raise EngineError(
-            f"the docker context '{cut(name)}' does not exist",
-            hint="choose one that `docker context ls` shows, or set DOCKER_HOST",
-        )
-    endpoint = _read_json(meta)["Endpoints"]["docker"]
-    settings = {"base_url": endpoint.get("Host") or DEFAULT_ADDRESS}
-    keys = folder / "contexts" / "tls" / key / "docker"
-    if keys.is_dir():
-        found = {
-            stem: str(keys / f"{stem}.pem")
-            for stem in ("ca", "cert", "key")
-            if (keys / f"{stem}.pem").exists()
-        }
-        pair = (found["cert"], found["key"]) if {"cert", "key"} <= found.keys() else None
-        verify = not endpoint.get("SkipTLSVerify")
-        settings["tls"] = docker.tls.TLSConfig(client_cert=pair, ca_cert=found.get("ca"), verify=verify)
-    return settings
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(path.read_bytes()))
-    except FileNotFoundError:
-        return {}
 
 
 class EngineClient:
@@ -403,14 +337,14 @@ class EngineClient:
     def _watch(self, doing: str) -> Iterator[None]:
         try:
             yield
-        except (*_FAULTS, ValueError, KeyError, tarfile.TarError) as error:
+        except (*FAULTS, ValueError, KeyError, tarfile.TarError) as error:
             raise EngineError(
-                f"the engine at {cut(self.address)} failed ({cut(doing, 60)}): {_say(error)}",
+                f"the engine at {cut(self.address)} failed ({cut(doing, 60)}): {explain(error)}",
                 hint="see whether it still runs, and try again",
             ) from error
 
 
-def _say(error: BaseException) -> str:
+def explain(error: BaseException) -> str:
     """The innermost reason in one line; the library nests it several times over."""
     seen: set[int] = set()
     inner: BaseException | None = error

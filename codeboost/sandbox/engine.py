@@ -32,7 +32,7 @@ def open_executor(store: str) -> Executor:
 
 def open_engine() -> tuple[EngineClient, EngineRecord]:
     """The connection and what is known of the engine, checked as ``open_executor`` says. The caller closes it."""
-    from codeboost.sandbox.client import connect  # noqa: PLC0415 - 110 ms
+    from codeboost.sandbox.connection import connect  # noqa: PLC0415 - 110 ms
 
     client = connect()
     try:

@@ -17,7 +17,10 @@ __all__ = ["find_image", "has_quota"]
 def find_image(
     client: EngineClient, reference: str, pull: PullPolicy, progress: Callable[[str], None]
 ) -> ImageRecord:
-    """The image that ``reference`` names. EngineError when it is absent and may not or cannot be pulled."""
+    """The image that ``reference`` names.
+
+    EngineError when it is absent and may not or cannot be pulled, and when it is for another platform than the engine.
+    """
     shown = cut(reference, 200)
     found = None if pull is PullPolicy.ALWAYS else client.inspect_image(reference)
     if found is None and pull is PullPolicy.NEVER:
@@ -35,7 +38,14 @@ def find_image(
         found = client.inspect_image(reference)
     if found is None:
         raise EngineError(f"the image {shown} was pulled and is not here")
-    return _read_record(reference, found)
+    record = _read_record(reference, found)
+    if record.platform != platform:
+        # An emulator, where there is one, decides by other rules than the kernel what starts and what a program may do.
+        raise EngineError(
+            f"the image {shown} is for {record.platform}, and this engine runs {platform}",
+            hint=f"pull it for {platform} with --pull always, or name another",
+        )
+    return record
 
 
 def has_quota(client: EngineClient, image_id: str, labels: Mapping[str, str]) -> bool:
@@ -82,7 +92,7 @@ def _read_record(reference: str, found: Mapping[str, Any]) -> ImageRecord:
         reference=reference,
         id=str(found["Id"]),
         digest=digests[0] if digests else None,
-        platform=f"{found.get('Os', 'linux')}/{found.get('Architecture', 'unknown')}",
+        platform=f"{found.get('Os') or 'linux'}/{found.get('Architecture') or 'unknown'}",
         warnings=warnings,
     )
 

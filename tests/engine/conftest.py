@@ -23,7 +23,8 @@ import pytest
 from codeboost.errors import EngineError
 from codeboost.limits import Limits
 from codeboost.sandbox.base import CommandSpec, Owner, SnapshotSpec
-from codeboost.sandbox.client import EngineClient, connect
+from codeboost.sandbox.client import EngineClient
+from codeboost.sandbox.connection import connect
 from codeboost.sandbox.engine import open_executor
 from codeboost.sandbox.executor import DockerExecutor
 from codeboost.sandbox.owner import Label

@@ -6,13 +6,15 @@ import hashlib
 import json
 import socket
 import threading
+import uuid
 from typing import Any
 
 import pytest
 
 from codeboost.errors import EngineError
+from codeboost.sandbox.archive import END, wrap
 from codeboost.sandbox.base import PullPolicy
-from codeboost.sandbox.client import connect
+from codeboost.sandbox.connection import connect
 from codeboost.sandbox.engine import open_executor
 
 
@@ -24,6 +26,36 @@ def docker_config(tmp_path: Any, monkeypatch: Any) -> Any:
     monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
 
     return tmp_path
+
+
+@pytest.fixture
+def make_image(client: Any) -> Any:
+    """Makes an image with nothing in it, for an architecture."""
+    made = []
+
+    def make(architecture: str) -> str:
+        layer = bytes(1024)
+        config = {
+            "architecture": architecture,
+            "os": "linux",
+            "config": {},
+            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
+        }
+        reference = f"codeboost/test-platform:{uuid.uuid4().hex[:12]}"
+        manifest = [{"Config": "config.json", "RepoTags": [reference], "Layers": ["layer.tar"]}]
+        pieces = [
+            *wrap(b"layer.tar", layer),
+            *wrap(b"config.json", json.dumps(config).encode()),
+            *wrap(b"manifest.json", json.dumps(manifest).encode()),
+            END,
+        ]
+        client.load_image(pieces)
+        made.append(reference)
+        return reference
+
+    yield make
+    for reference in made:
+        client.remove_image(reference)
 
 
 def add_context(config: Any, name: str, host: str) -> None:
@@ -132,6 +164,21 @@ def test_a_tag_is_warned_about_and_an_id_is_not(executor: Any, image_id: Any) ->
     assert len(by_tag.warnings) == 1
     assert by_id.warnings == ()
     assert by_tag.platform.startswith("linux/")
+
+
+def test_an_image_for_another_platform_is_refused(executor: Any, client: Any, make_image: Any) -> None:
+    # It may be here already, by its tag or by its id; what an emulator does is not what the record would say.
+    version = client.read_version()
+    other = "s390x" if version["Arch"] != "s390x" else "amd64"
+    reference = make_image(other)
+    for asked in (reference, client.inspect_image(reference)["Id"]):
+        for pull in (PullPolicy.NEVER, PullPolicy.MISSING):
+            with pytest.raises(EngineError) as caught:
+                executor.find_image(asked, pull, lambda _: None)
+            assert f"is for linux/{other}, and this engine runs linux/{version['Arch']}" in str(caught.value)
+            assert caught.value.exit_code == 4
+    fitting = executor.find_image(make_image(version["Arch"]), PullPolicy.NEVER, lambda _: None)
+    assert fitting.platform == f"linux/{version['Arch']}"
 
 
 @pytest.mark.parametrize(
