@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import socket
 import threading
 import uuid
@@ -16,6 +17,7 @@ from codeboost.sandbox.archive import END, wrap
 from codeboost.sandbox.base import PullPolicy
 from codeboost.sandbox.connection import connect
 from codeboost.sandbox.engine import open_executor
+from codeboost.sandbox.owner import Label
 
 
 @pytest.fixture
@@ -179,6 +181,30 @@ def test_an_image_for_another_platform_is_refused(executor: Any, client: Any, ma
             assert caught.value.exit_code == 4
     fitting = executor.find_image(make_image(version["Arch"]), PullPolicy.NEVER, lambda _: None)
     assert fitting.platform == f"linux/{version['Arch']}"
+
+
+def test_the_container_that_asks_for_quotas_can_be_swept(
+    client: Any, image_id: Any, store: Any, monkeypatch: Any
+) -> None:
+    # As on an engine whose files lie on xfs: only trying shows whether quotas are switched on.
+    info = client.read_info() | {"Driver": "overlay2", "DriverStatus": [["Backing Filesystem", "xfs"]]}
+    monkeypatch.setattr(type(client), "read_info", lambda _: info)
+    create, seen = type(client).create, []
+
+    def look(self: Any, name: str, config: Any) -> str:
+        assert config["HostConfig"] == {"StorageOpt": {"size": "1073741824"}}
+        made = create(self, name, config | {"HostConfig": {}})
+        seen.extend(client.list_containers(f"{Label.STORE}={store}", f"{Label.ATTEMPT}=quota"))
+        return made
+
+    monkeypatch.setattr(type(client), "create", look)
+    executor = open_executor(store)
+    executor.find_image(image_id, PullPolicy.NEVER, lambda _: None)
+    assert executor.describe().disk == "watched"
+    executor.close()
+    assert len(seen) == 1
+    assert seen[0]["Labels"][Label.PID] == str(os.getpid())
+    assert client.list_containers(f"{Label.STORE}={store}", f"{Label.ATTEMPT}=quota") == []
 
 
 @pytest.mark.parametrize(
