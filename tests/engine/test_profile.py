@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from codeboost.sandbox.client import MissingError
 from codeboost.sandbox.container import Run, make_name, run_container
 from codeboost.sandbox.owner import Label
 from codeboost.sandbox.profile import ContainerSettings, make_config
@@ -163,6 +164,21 @@ def test_the_runtime_of_the_policy_is_asked_for(plain: Any) -> None:
     outcome = plain.run("true", runtime="no-such-runtime")
     assert outcome.verdict is Verdict.INFRASTRUCTURE
     assert "no-such-runtime" in outcome.reason
+
+
+def test_a_fault_of_our_own_ends_that_command_alone(plain: Any, client: Any) -> None:
+    limits = plain.spec("true").limits
+    settings = ContainerSettings(plain.snapshot().image_id, ["true"], limits, {}, {"PATH": "/bin"})
+    name = make_name()
+
+    def prepare(_: str) -> str | None:
+        raise ZeroDivisionError("by zero")
+
+    outcome = run_container(client, Run(name, make_config(settings), limits, prepare), threading.Event())
+    assert outcome.verdict is Verdict.INFRASTRUCTURE
+    assert "ZeroDivisionError: by zero" in outcome.reason
+    with pytest.raises(MissingError):
+        client.inspect(name)
 
 
 def test_what_this_engine_cannot_keep_is_said_and_runs_all_the_same(plain: Any, monkeypatch: Any) -> None:
