@@ -348,7 +348,7 @@ def run(arguments: list[str]) -> int:
 
 def _invoke(arguments: list[str]) -> Answer:
     # The command is among the words; building the others too would be in vain.
-    names = [] if "--help" in arguments else [name for name in COMMANDS if name in arguments]
+    names = [] if {"--help", "-h"} & {*arguments} else [name for name in COMMANDS if name in arguments]
     try:
         said = typer.main.get_command(build_app(names)).main(
             args=arguments, prog_name=PROGRAM, standalone_mode=False

@@ -19,6 +19,7 @@ _CONFIG = (
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.pager=cat",
+    "core.abbrev=auto",
     "core.quotePath=false",
     "core.commitGraph=false",
     "core.useReplaceRefs=false",

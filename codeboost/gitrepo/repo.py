@@ -79,7 +79,8 @@ class GitRepo:
     @classmethod
     def find(cls, start: Path) -> GitRepo | None:
         """The repository that ``start`` lies in, or None. GitError when git itself is missing."""
-        begin = start.absolute()
+        # Links resolved: the folders above are those of the place itself.
+        begin = start.resolve()
         for folder in (begin, *begin.parents):
             if os.path.lexists(folder / ".git"):
                 found = cls._read(folder, {"GIT_DIR": str(folder / ".git"), "GIT_WORK_TREE": str(folder)})
@@ -346,6 +347,11 @@ class GitRepo:
     def list_untracked(self, *paths: str) -> list[bytes]:
         """Files at or below ``paths`` that are neither in the index nor ignored."""
         output = self.run("ls-files", "-z", "--others", "--exclude-standard", "--full-name", "--", *paths)
+        return [record for record in output.split(b"\0") if record]
+
+    def list_staged(self, *paths: str) -> list[bytes]:
+        """Files at or below ``paths`` that are in the index, from the top of the repository."""
+        output = self.run("ls-files", "-z", "--cached", "--full-name", "--", *paths)
         return [record for record in output.split(b"\0") if record]
 
     def find_hooks(self) -> tuple[Path, bool]:

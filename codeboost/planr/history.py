@@ -198,6 +198,7 @@ class _Teller:
             if mode not in _REGULAR:
                 changes += self._move(task_id, None)
                 continue
+            self._links.discard(task_id)
             status = self._known[oid]
             if status is None:
                 self._warn(
@@ -271,7 +272,10 @@ def _differs(repo: GitRepo, head: str, folders: tuple[str, ...], teller: _Teller
     if repo.list_untracked(*folders):
         return True
     prefixes = tuple(os.fsencode(folder) + b"/" for folder in folders)
-    for entry in repo.list_tree(head):
+    entries = repo.list_tree(head)
+    if not {entry.path for entry in entries}.issuperset(repo.list_staged(*folders)):
+        return True
+    for entry in entries:
         if not entry.path.startswith(prefixes) or entry.is_gitlink:
             continue
         path = os.path.join(os.fsencode(repo.top), entry.path)  # noqa: PTH118 - bytes: names need not be text

@@ -41,8 +41,10 @@ def init(root: Path, *, in_repo: bool = False) -> Scaffold:
         raise UsageError(f"{cut(str(root))} is no folder")
     repo, notes = _find_repo(root)
     if in_repo:
-        if repo is None:
-            raise UsageError("--in-repo needs a git repository", hint="make one with `git init`")
+        if repo is None or repo.is_bare:
+            raise UsageError(
+                "--in-repo needs a git repository with a work tree", hint="make one with `git init`"
+            )
         root = repo.top
     wanted = _IN_REPO if in_repo else Config()
     maker = _Maker(root)

@@ -60,9 +60,24 @@ class Writer:
 
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(target, content, compare)
+            with self._lock_folder(target.parent):
+                replace_file(target, content, compare)
         except OSError as error:
             raise InfrastructureError(f"{cut(file)} cannot be written: {error.strerror}") from error
+
+    @contextmanager
+    def _lock_folder(self, folder: Path) -> Iterator[None]:
+        """Holds off writers that came by another root: ``.planr`` is one, and so is the repository above it."""
+        if os.path.samefile(folder, self.root):  # noqa: PTH121 - the root's own lock is held already
+            yield
+            return
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            # Held for one write only, so waiting is short.
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
     def _resolve(self, file: str) -> Path:
         path = self.root / file

@@ -120,7 +120,8 @@ def _mark_folder(path: str) -> list[_Mark]:
 
 
 def _find_git_folder(root: Path) -> str | None:
-    for folder in (root, *root.parents):
+    place_of_root = root.resolve()
+    for folder in (place_of_root, *place_of_root.parents):
         place = f"{folder}/.git"
         if os.path.isdir(place):  # noqa: PTH112 - strings are much faster here
             return place

@@ -281,6 +281,43 @@ def test_a_link_has_no_history(repo: Path, git: Git) -> None:
     assert data["dirty"] is False
 
 
+def test_a_task_that_was_a_link_once_is_a_task_like_any_other(repo: Path, git: Git) -> None:
+    put(repo, "A-2")
+    (repo / "real.md").write_bytes(task("A-1"))
+    (repo / "tasks/A-1.md").symlink_to("../real.md")
+    commit(git, repo, "one")
+    (repo / "tasks/A-1.md").unlink()
+    put(repo, "A-1")
+    commit(git, repo, "two")
+    data = board(repo)
+    assert [(run["commit"] is None, run["total"]) for run in data["runs"]] == [(False, 1), (False, 2)]
+    assert data["dirty"] is False
+
+
+@pytest.mark.parametrize("file", ["tasks/A-2.md", "plans/g-goal.md"])
+def test_what_is_staged_differs_too(repo: Path, git: Git, file: str) -> None:
+    put(repo, "A-1")
+    (repo / "plans").mkdir()
+    commit(git, repo, "one")
+    assert board(repo)["dirty"] is False
+    (repo / file).write_bytes(task("A-2") if "A-2" in file else b"---\ntitle: G\nstate: draft\n---\n")
+    git(repo, "add", "-A")
+    assert board(repo)["dirty"] is True
+
+
+def test_a_root_that_a_link_leads_to(repo: Path, git: Git, tmp_path: Path) -> None:
+    (repo / "plan").mkdir()
+    (repo / "tasks").mkdir(exist_ok=True)
+    (repo / "tasks").rename(repo / "plan/tasks")
+    put(repo / "plan", "A-1")
+    commit(git, repo, "one")
+    git(repo, "config", "core.abbrev", "5")
+    (tmp_path / "link").symlink_to(repo / "plan")
+    data = board(tmp_path / "link")
+    assert len(data["runs"]) == 1
+    assert len(data["commit"].split()[0]) >= 7
+
+
 def test_a_broken_repository_is_a_warning(repo: Path, git: Git) -> None:
     put(repo, "A-1")
     head = commit(git, repo, "one")

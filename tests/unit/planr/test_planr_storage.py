@@ -168,3 +168,29 @@ def test_a_full_disk_leaves_the_old_file(root: Path) -> None:
 def test_a_folder_that_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(InfrastructureError, match="cannot be opened"), lock_root(tmp_path / "absent"):
         pass
+
+
+def test_writers_that_come_by_two_roots_lose_nothing(tmp_path: Path) -> None:
+    """A code repository and its ``.planr`` are two roots over the same files."""
+    (tmp_path / ".planr/tasks").mkdir(parents=True)
+    (tmp_path / "planr.config.json").write_text('{"tasksDir": ".planr/tasks", "goalsDir": ".planr/plans"}')
+    names = [f"A-{number}" for number in range(12)]
+    for name in names:
+        text = f"---\nid: {name}\ntitle: T\nstatus: open\ntrack: x\ndepends: []\n---\n{name}\n"
+        (tmp_path / f".planr/tasks/{name}.md").write_text(text)
+    script = (
+        "import sys; from codeboost.planr.changes import set_task; from codeboost.planr.model import Status\n"
+        "from pathlib import Path\n"
+        "for name in sys.argv[2:]:\n"
+        "    for status in (Status.REVIEW, Status.OPEN, Status.DONE):\n"
+        "        set_task(Path(sys.argv[1]), name, status=status)\n"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", script, root, *part], cwd=REPOSITORY)
+        for root, part in ((tmp_path, names[::2]), (tmp_path / ".planr", names[1::2]))
+    ]
+    assert [process.wait(60) for process in running] == [0, 0]
+    for name in names:
+        text = (tmp_path / f".planr/tasks/{name}.md").read_text()
+        assert f"id: {name}\n" in text
+        assert "status: done" in text
