@@ -11,7 +11,15 @@ import typer
 from typer.core import TyperCommand
 
 from codeboost.cli.console import emit, note, say
-from codeboost.cli.options import MAX_NUMBER, BaseOption, CommandGroup, IssueArgument, JsonFlag, RepoOption
+from codeboost.cli.options import (
+    MAX_NUMBER,
+    BaseOption,
+    CommandGroup,
+    IssueArgument,
+    JsonFlag,
+    RepoOption,
+    refuse_empty,
+)
 from codeboost.cli.status import allow_setup
 
 if TYPE_CHECKING:
@@ -32,7 +40,9 @@ TextArgument = Annotated[
     ),
 ]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the log.")]
-RevOption = Annotated[str | None, typer.Option("--rev", metavar="REV", help="Whose files to look at.")]
+RevOption = Annotated[
+    str | None, typer.Option("--rev", callback=refuse_empty, metavar="REV", help="Whose files to look at.")
+]
 
 
 class ArgvCommand(TyperCommand):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from codeboost.cli.console import emit, note, say
-from codeboost.cli.options import JsonFlag
+from codeboost.cli.options import JsonFlag, read_pull, refuse_empty
 from codeboost.cli.stop import report_stop, stop_on_signals
 
 __all__ = ["doctor", "sweep"]
@@ -19,6 +19,7 @@ def doctor(
         str | None,
         typer.Option(
             "--image",
+            callback=refuse_empty,
             metavar="REF",
             help="An image with python3; by default that of codeboost.toml at the base commit.",
         ),
@@ -26,25 +27,23 @@ def doctor(
     runtime: Annotated[
         str | None,
         typer.Option(
-            "--runtime", metavar="NAME", help="A runtime of the engine; by default that of codeboost.toml."
+            "--runtime",
+            callback=refuse_empty,
+            metavar="NAME",
+            help="A runtime of the engine; by default that of codeboost.toml.",
         ),
     ] = None,
     pull: Annotated[
-        str, typer.Option("--pull", metavar="WHEN", help="never, missing or always.")
+        str, typer.Option("--pull", callback=refuse_empty, metavar="WHEN", help="never, missing or always.")
     ] = "missing",
     as_json: JsonFlag = False,
 ) -> int:
     """Prove the sandbox on this engine: weaken each protection, see its probe fail, then look at the real thing."""
-    from codeboost.errors import UsageError  # noqa: PLC0415
     from codeboost.operations.run_doctor import choose_patient, run_doctor  # noqa: PLC0415 - docker costs 110 ms
     from codeboost.reporting.doctor import describe_doctor, render_doctor  # noqa: PLC0415
-    from codeboost.sandbox.base import PullPolicy  # noqa: PLC0415
     from codeboost.store.database import Store  # noqa: PLC0415
 
-    try:
-        policy = PullPolicy(pull)
-    except ValueError as error:
-        raise UsageError(f"--pull is never, missing or always, not {pull!r}") from error
+    policy = read_pull(pull)
     with Store.open() as store, stop_on_signals() as stop:
         try:
             patient = choose_patient(image, runtime, Path.cwd())

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from codeboost.cli.console import emit, note, say
-from codeboost.cli.options import JsonFlag, RepoOption
+from codeboost.cli.options import JsonFlag, RepoOption, refuse_empty
 
 __all__ = ["init"]
 
@@ -17,7 +17,12 @@ def init(
     repo: RepoOption = None,
     image: Annotated[
         str | None,
-        typer.Option("--image", metavar="REF", help="The image for codeboost.toml; by default a guess."),
+        typer.Option(
+            "--image",
+            callback=refuse_empty,
+            metavar="REF",
+            help="The image for codeboost.toml; by default a guess.",
+        ),
     ] = None,
     as_json: JsonFlag = False,
 ) -> int:

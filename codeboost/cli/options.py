@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from codeboost.errors import UsageError
+from codeboost.visible import escape
+
+if TYPE_CHECKING:
+    from codeboost.sandbox.base import PullPolicy
 
 __all__ = [
     "MAX_DAYS",
@@ -17,6 +21,8 @@ __all__ = [
     "IssueArgument",
     "JsonFlag",
     "RepoOption",
+    "read_pull",
+    "refuse_empty",
     "refuse_two_formats",
 ]
 
@@ -41,6 +47,13 @@ class CommandGroup(TyperGroup):
             formatter.write_dl(rows)
 
 
+def refuse_empty(value: str | None) -> str | None:
+    """An unset variable of a script must not mean the default: what was judged then would be something else."""
+    if value == "":
+        raise typer.BadParameter("it is empty; leave the option out if the default is meant")
+    return value
+
+
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 IssueArgument = Annotated[
     int,
@@ -50,16 +63,32 @@ IssueArgument = Annotated[
 ]
 RepoOption = Annotated[
     str | None,
-    typer.Option("--repo", metavar="OWNER/NAME", help="The repository; by default what `origin` says."),
+    typer.Option(
+        "--repo",
+        callback=refuse_empty,
+        metavar="OWNER/NAME",
+        help="The repository; by default what `origin` says.",
+    ),
 ]
 BaseOption = Annotated[
     str | None,
     typer.Option(
         "--base",
+        callback=refuse_empty,
         metavar="REV",
         help="The base commit; by default where HEAD left the default branch.",
     ),
 ]
+
+
+def read_pull(word: str) -> PullPolicy:
+    """What ``--pull`` says."""
+    from codeboost.sandbox.base import PullPolicy  # noqa: PLC0415 - only where an image is needed
+
+    try:
+        return PullPolicy(word)
+    except ValueError:
+        raise UsageError(f"--pull is never, missing or always, not '{escape(word)}'") from None
 
 
 def refuse_two_formats(format_: str, *, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from codeboost.cli.console import note, render_document, wants_color
-from codeboost.cli.options import IssueArgument, JsonFlag, RepoOption, refuse_two_formats
+from codeboost.cli.options import IssueArgument, JsonFlag, RepoOption, refuse_empty, refuse_two_formats
 
 if TYPE_CHECKING:
     from codeboost.operations.make_report import Report
@@ -23,7 +23,10 @@ _FORMATS = ("text", "json", "markdown", "junit", "github", "attestation")
 def report(
     issue: IssueArgument,
     rev: Annotated[
-        str, typer.Option("--rev", metavar="REV", help="The commit whose tree is reported on.")
+        str,
+        typer.Option(
+            "--rev", callback=refuse_empty, metavar="REV", help="The commit whose tree is reported on."
+        ),
     ] = "HEAD",
     format_: Annotated[
         str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(_FORMATS)}.")
@@ -33,7 +36,12 @@ def report(
     ] = None,
     sign: Annotated[
         Path | None,
-        typer.Option("--sign", metavar="KEY", help="Sign the attestation with this ed25519 private key."),
+        typer.Option(
+            "--sign",
+            callback=refuse_empty,
+            metavar="KEY",
+            help="Sign the attestation with this ed25519 private key.",
+        ),
     ] = None,
     repo: RepoOption = None,
     as_json: JsonFlag = False,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from codeboost.cli.console import emit, is_terminal, say, wants_color
-from codeboost.cli.options import MAX_NUMBER, JsonFlag, RepoOption
+from codeboost.cli.options import MAX_NUMBER, JsonFlag, RepoOption, read_pull, refuse_empty
 from codeboost.cli.stop import Stop, report_stop, stop_on_signals
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ def run(
         ),
     ] = None,
     rev: Annotated[
-        str | None, typer.Option("--rev", metavar="REV", help="The commit to test; by default HEAD.")
+        str | None,
+        typer.Option(
+            "--rev", callback=refuse_empty, metavar="REV", help="The commit to test; by default HEAD."
+        ),
     ] = None,
     item: Annotated[
         list[str] | None, typer.Option("--item", metavar="P1", help="Only this item; may be given again.")
@@ -57,15 +60,26 @@ def run(
     image: Annotated[
         str | None,
         typer.Option(
-            "--image", metavar="REF", help="The image, where the base commit has no codeboost.toml."
+            "--image",
+            callback=refuse_empty,
+            metavar="REF",
+            help="The image, where the base commit has no codeboost.toml.",
         ),
     ] = None,
     timeout: Annotated[
-        str | None, typer.Option("--timeout", metavar="D", help="A shorter limit a command, like 90s or 5m.")
+        str | None,
+        typer.Option(
+            "--timeout", callback=refuse_empty, metavar="D", help="A shorter limit a command, like 90s or 5m."
+        ),
     ] = None,
     pull: Annotated[
         str | None,
-        typer.Option("--pull", metavar="WHEN", help="never, missing or always; by default missing."),
+        typer.Option(
+            "--pull",
+            callback=refuse_empty,
+            metavar="WHEN",
+            help="never, missing or always; by default missing.",
+        ),
     ] = None,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first failure.")] = False,
     strict: Annotated[
@@ -75,10 +89,14 @@ def run(
         bool, typer.Option("--ci", help="Trust the base commit alone; needs --base and --plan.")
     ] = False,
     base: Annotated[
-        str | None, typer.Option("--base", metavar="REV", help="With --ci: the reviewed commit.")
+        str | None,
+        typer.Option("--base", callback=refuse_empty, metavar="REV", help="With --ci: the reviewed commit."),
     ] = None,
     plan: Annotated[
-        str | None, typer.Option("--plan", metavar="FILE", help="With --ci: the plan, in JSON or YAML.")
+        str | None,
+        typer.Option(
+            "--plan", callback=refuse_empty, metavar="FILE", help="With --ci: the plan, in JSON or YAML."
+        ),
     ] = None,
     repo: RepoOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing until the summary.")] = False,
@@ -148,15 +166,14 @@ class _Asked:
         from codeboost.operations.plan_file import read_plan_file  # noqa: PLC0415
         from codeboost.operations.project import open_project  # noqa: PLC0415
         from codeboost.operations.run_model import ResumeRequest, RunRequest  # noqa: PLC0415
-        from codeboost.sandbox.base import PullPolicy  # noqa: PLC0415
 
         if only_failed and self.items:
             raise UsageError("--only-failed chooses the items itself; leave --item out")
         try:
             timeout_s = parse_duration(self.timeout) if self.timeout is not None else None
-            pull = PullPolicy(self.pull or "missing")
         except ValueError as error:
             raise UsageError(str(error)) from error
+        pull = read_pull(self.pull or "missing")
         stored = None
         if ci and self.base is not None and self.plan is not None:
             file = read_plan_file(self.plan)
@@ -202,6 +219,7 @@ def _run(
             listener,
             stop.event,
             stop.interruptible,
+            lambda: stop.exit_code,
         )
 
 

@@ -8,14 +8,16 @@ from typing import Annotated
 import typer
 
 from codeboost.cli.console import emit, say
-from codeboost.cli.options import IssueArgument, JsonFlag, RepoOption
+from codeboost.cli.options import IssueArgument, JsonFlag, RepoOption, refuse_empty
 
 __all__ = ["scope"]
 
 
 def scope(
     issue: IssueArgument,
-    rev: Annotated[str, typer.Option("--rev", metavar="REV", help="The commit to compare.")] = "HEAD",
+    rev: Annotated[
+        str, typer.Option("--rev", callback=refuse_empty, metavar="REV", help="The commit to compare.")
+    ] = "HEAD",
     strict: Annotated[
         bool, typer.Option("--strict", help="Differences are errors: exit code 1 when there are any.")
     ] = False,

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from codeboost.cli.console import emit, is_terminal, note, say
-from codeboost.cli.options import MAX_NUMBER, IssueArgument, JsonFlag, RepoOption
+from codeboost.cli.options import MAX_NUMBER, IssueArgument, JsonFlag, RepoOption, refuse_empty
 
 __all__ = ["abandon", "allow_setup", "status", "verdict"]
 
@@ -18,7 +18,10 @@ __all__ = ["abandon", "allow_setup", "status", "verdict"]
 def status(
     issue: IssueArgument,
     rev: Annotated[
-        str | None, typer.Option("--rev", metavar="REV", help="The commit to look at; by default HEAD.")
+        str | None,
+        typer.Option(
+            "--rev", callback=refuse_empty, metavar="REV", help="The commit to look at; by default HEAD."
+        ),
     ] = None,
     repo: RepoOption = None,
     as_json: JsonFlag = False,
@@ -53,10 +56,18 @@ def verdict(
     text: Annotated[str, typer.Option("--note", metavar="TEXT", help="Why; kept and shown.")] = "",
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="WHO", help="Who judged; by default the identity git is set up with."),
+        typer.Option(
+            "--by",
+            callback=refuse_empty,
+            metavar="WHO",
+            help="Who judged; by default the identity git is set up with.",
+        ),
     ] = None,
     rev: Annotated[
-        str | None, typer.Option("--rev", metavar="REV", help="The commit that was judged; by default HEAD.")
+        str | None,
+        typer.Option(
+            "--rev", callback=refuse_empty, metavar="REV", help="The commit that was judged; by default HEAD."
+        ),
     ] = None,
     repo: RepoOption = None,
     as_json: JsonFlag = False,
@@ -121,7 +132,10 @@ def abandon(
 def allow_setup(
     issue: IssueArgument,
     rev: Annotated[
-        str | None, typer.Option("--rev", metavar="REV", help="Whose files to look at; by default HEAD.")
+        str | None,
+        typer.Option(
+            "--rev", callback=refuse_empty, metavar="REV", help="Whose files to look at; by default HEAD."
+        ),
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Approve without asking, for scripts; recorded as such.")

@@ -139,7 +139,7 @@ def _import_serialization() -> Any:
     except ImportError as error:
         raise UsageError(
             "signatures need the package cryptography, which is not installed",
-            hint="pip install 'codeboost[sign]'",
+            hint="pip install cryptography",
         ) from error
     return serialization
 

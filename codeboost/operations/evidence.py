@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from codeboost.errors import UsageError
+from codeboost.errors import ApprovalNeededError
 from codeboost.operations.project import Project, require_plan
 from codeboost.operations.schedule import Command, list_commands
 from codeboost.plan.model import CheckType
@@ -133,12 +133,12 @@ def find_plan_in_force(project: Project, issue: int) -> StoredPlan | None:
 def collect_evidence(project: Project, issue: int, rev: str | None = None) -> Evidence:
     """What is known of the tree of ``rev``, else of HEAD.
 
-    UsageError when there is no plan, none that is approved, or no such revision.
+    UsageError when there is no plan or no such commit, ApprovalNeededError when no revision is approved.
     """
     stored = find_plan_in_force(project, issue)
     if stored is None:
         newest = require_plan(project, issue)
-        raise UsageError(
+        raise ApprovalNeededError(
             f"no revision of the plan for issue {issue} is approved, so there is nothing to prove",
             hint=f"codeboost plan approve {issue} approves revision {newest.revision}",
         )

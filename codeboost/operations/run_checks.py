@@ -53,6 +53,7 @@ def run_checks(
     listener: RunListener,
     cancelled: threading.Event,
     interruptible: Interruptible = nullcontext,
+    find_stop_code: Callable[[], int] = lambda: 0,
 ) -> RunResult:
     """Run the commands of the newest revision of an issue's plan against one commit.
 
@@ -61,6 +62,7 @@ def run_checks(
     has started, a fault of the engine is that command's verdict instead. Setting ``cancelled`` ends it soon, with every
     container removed: as KeyboardInterrupt, and without a trace, while nothing has started yet. What may take long and
     has no container happens inside ``interruptible``: only there may the caller raise KeyboardInterrupt at once.
+    ``find_stop_code`` gives the exit code of an interrupted process, or 0: it is kept with the run.
     """
     began = time.monotonic()
     with hold_issue(project.store, project.repository.id, request.issue):
@@ -97,7 +99,7 @@ def run_checks(
                 executor.close()
         runner.settle_unstarted()
         result = _summarise(ground, runner, run_id, began)
-        end_run(project.store, run_id, result.exit_code)
+        end_run(project.store, run_id, find_stop_code() or result.exit_code)
         return result
 
 

@@ -173,7 +173,8 @@ def _list_waits(
 
 
 def _wait_for_work(issue: int, evidence: Evidence, rows: list[RunRow]) -> Wait:
-    if rows and rows[0].run.ended_at is None:
+    # A run of an older revision proves nothing about this one, and is not taken up again.
+    if rows and rows[0].run.ended_at is None and rows[0].run.plan_id == evidence.plan.id:
         return Wait(_WORKER, f"run {rows[0].run.id} has not ended", f"codeboost run {issue} --resume")
     failed = [
         f"{one.command.item}.{one.command.position}"

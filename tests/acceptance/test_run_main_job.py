@@ -182,6 +182,8 @@ def test_a_signal_ends_the_run_and_removes_its_container(checkout: Any, number: 
     assert process.returncode == code
     assert _list_containers(checkout) == []
     assert checkout.status("P1") == "open"
+    [run] = json.loads(checkout.call("runs", 412, "--json").out)["data"]
+    assert run["exit_code"] == code
 
 
 def test_two_runs_of_one_issue_keep_out_of_each_other_s_way(checkout: Any) -> None:

@@ -153,6 +153,22 @@ def test_the_status_says_what_waits_for_whom(site: Any, build: Any) -> None:
     ]
 
 
+def test_a_run_of_an_older_revision_is_not_to_be_resumed(site: Any, build: Any) -> None:
+    site.adopt(build.make_plan(build.make_item("P1", "false")))
+    result = site.run(FakeExecutor({("false",): FAILS}))
+    # As a process that was killed leaves it.
+    site.store.connection.execute("UPDATE run SET ended_at = NULL WHERE id = ?", (result.id,))
+    assert show_status(site.project, 412).waits[-1].command == "codeboost run 412 --resume"
+    site.adopt(build.make_plan(build.make_item("P1", "false", intent="Something else.")))
+    assert show_status(site.project, 412).waits[-1].command == "codeboost run 412"
+
+
+def test_nothing_is_proven_before_a_person_approves_the_plan(site: Any, build: Any) -> None:
+    site.import_plan(build.make_plan(build.make_item("P1", "true")))
+    with pytest.raises(ApprovalNeededError, match="no revision"):
+        collect_evidence(site.project, 412)
+
+
 # Output
 
 
