@@ -38,6 +38,8 @@ _FOLDER_MODE = 0o040000
 _KINDS = {_FOLDER_MODE: "tree", 0o160000: "commit"}
 _FULL_OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
+# Values of the attributes ``text`` and ``eol`` with which line ends are converted.
+_TEXT = frozenset({b"set", b"auto", b"lf", b"crlf"})
 _LOG_OPTIONS = (
     "--first-parent",
     "--diff-merges=first-parent",
@@ -353,6 +355,15 @@ class GitRepo:
         """Files at or below ``paths`` that are in the index, from the top of the repository."""
         output = self.run("ls-files", "-z", "--cached", "--full-name", "--", *paths)
         return [record for record in output.split(b"\0") if record]
+
+    def converts_line_ends(self, paths: Sequence[bytes]) -> bool:
+        """Whether git may check every one of these files out with CRLF: by ``core.autocrlf``, or by its attributes."""
+        if self.read_core_config().get("autocrlf", "false").lower() not in ("false", "no", "off", "0"):
+            return True
+        asked = b"".join(path + b"\0" for path in paths)
+        fields = self.run("check-attr", "-z", "--stdin", "text", "eol", stdin=asked).split(b"\0")
+        told = {path for path, value in zip(fields[0::3], fields[2::3], strict=False) if value in _TEXT}
+        return told.issuperset(paths)
 
     def find_hooks(self) -> tuple[Path, bool]:
         """The folder that git takes this checkout's hooks from, and whether it serves this repository alone.

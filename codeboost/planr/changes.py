@@ -123,6 +123,9 @@ def set_task(
             raise InputError(str(errors[0]))
         if expected_status is not None and before.status is not expected_status:
             raise ConflictError(f"{name_word(task_id)} is {before.status} by now, not {expected_status}")
+        if owner == "" and before.owner is None:
+            # There is none to take away, so no line needs to say so.
+            owner = None
         changed = rewrite_task(data, status=status, owner=owner, refs=refs)
         after, errors = parse_task(changed, task_id, file)
         if after is None:

@@ -6,7 +6,6 @@ nothing: the task keeps the status it had. The work tree's own files are hashed,
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from codeboost.errors import GitError
 from codeboost.planr.config import Config, load_config
+from codeboost.planr.difference import differs, hash_blob
 from codeboost.planr.model import Finding, Status, natural_key
 from codeboost.planr.taskfile import parse_status
 
@@ -125,7 +125,10 @@ class HistoryReader(AbstractContextManager["HistoryReader"]):
         found = (*self._warnings, *teller.warnings)
         if head is None or not with_dirty:
             return History(tuple(teller.runs), found, dirty=bool(workspace.tasks or workspace.goals))
-        dirty = _differs(repo, head, (tasks, goals), teller)
+        # A file that git ignores counts as well, once it is a task.
+        dirty = bool(teller.runs and teller.runs[-1].commit is None) or differs(
+            repo, head, (tasks, goals), teller.oids, teller.digest
+        )
         return History(tuple(teller.runs), found, Head(*repo.describe_commit(head)), dirty)
 
     def __exit__(self, *_: object) -> None:
@@ -170,7 +173,7 @@ class _Teller:
         self.oids: dict[bytes, str] = {}
         self._known: dict[str, Status | None] = {}
         for task_id, data in workspace.sources.items():
-            oid = _hash_blob(data, digest)
+            oid = hash_blob(data, digest)
             self.oids[self._prefix + os.fsencode(task_id) + b".md"] = oid
             if task_id in workspace.tasks:
                 self._known[oid] = workspace.tasks[task_id].status
@@ -257,43 +260,3 @@ class _Teller:
 
     def _warn(self, task_id: str, text: str) -> None:
         self.warnings.append(Finding("history-unreadable", text, f"{self._shown}/{task_id}.md"))
-
-
-def _hash_blob(data: bytes, digest: str) -> str:
-    """The object id that git gives to these bytes."""
-    return hashlib.new(digest, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
-def _differs(repo: GitRepo, head: str, folders: tuple[str, ...], teller: _Teller) -> bool:
-    """Whether the work tree differs from HEAD below ``folders``.
-
-    Not by ``git status``: for a changed file it would run the filters that the checkout's own configuration names.
-    """
-    if repo.list_untracked(*folders):
-        return True
-    prefixes = tuple(os.fsencode(folder) + b"/" for folder in folders)
-    entries = repo.list_tree(head)
-    if not {entry.path for entry in entries}.issuperset(repo.list_staged(*folders)):
-        return True
-    for entry in entries:
-        if not entry.path.startswith(prefixes) or entry.is_gitlink:
-            continue
-        path = os.path.join(os.fsencode(repo.top), entry.path)  # noqa: PTH118 - bytes: names need not be text
-        # What was loaded is not read again, unless a link stands where the commit has a file, or the other way round.
-        if teller.oids.get(entry.path) == entry.oid and os.path.islink(path) == entry.is_symlink:  # noqa: PTH114
-            continue
-        try:
-            data = os.readlink(path) if entry.is_symlink else _read_plain(path)  # noqa: PTH115
-        except OSError:
-            return True
-        # A checkout may have turned LF into CRLF.
-        forms = (data, data.replace(b"\r\n", b"\n"))
-        if entry.oid not in (_hash_blob(form, teller.digest) for form in forms):
-            return True
-    return False
-
-
-def _read_plain(path: bytes) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read()

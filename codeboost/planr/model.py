@@ -90,7 +90,7 @@ def natural_key(text: str) -> tuple[str, str, str]:
 def _spell_number(match: re.Match[str]) -> str:
     # The length first makes plain comparison numeric; a leading 0 keeps digits between signs and letters.
     digits = match[0].lstrip("0")
-    return f"0{chr(len(digits) + 0x30)}{digits}"
+    return f"0{len(digits):08d}{digits}"
 
 
 def name_word(word: str) -> str:

@@ -96,7 +96,8 @@ class _Maker:
         """Whether the file was made; one that exists, a broken link included, is kept."""
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with path.open("x", encoding="utf-8", newline="\n") as file:
+            # The hook names the root's folder, whose name need not be UTF-8.
+            with path.open("x", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
                 file.write(content)
         except FileExistsError:
             self.kept.append(self._show(path))
@@ -108,6 +109,8 @@ class _Maker:
 
     def ignore(self, path: Path, entry: str) -> None:
         """Add a line to ``.gitignore``, unless it is there; what is there stays."""
+        if entry.startswith(("#", "!")):
+            entry = "\\" + entry
         if self.add(path, entry + "\n"):
             return
         old = path.read_bytes()

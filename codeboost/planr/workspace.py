@@ -145,7 +145,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _read_file(path: str, root: Path, *, is_link: bool) -> tuple[bytes, str | None]:
     """The bytes of a planning file, or why there are none."""
-    if not path.isprintable() and _is_not_utf8(path):
+    if not path.isprintable() and _is_not_utf8(path.rpartition("/")[2]):
         return b"", "the file's name is not UTF-8"
     if is_link and not is_inside(Path(path), root):
         return b"", "is a link that leads out of the planning root, or nowhere"
@@ -174,5 +174,5 @@ def _read_file(path: str, root: Path, *, is_link: bool) -> tuple[bytes, str | No
     return data, None
 
 
-def _is_not_utf8(path: str) -> bool:
-    return any("\udc80" <= char <= "\udcff" for char in path)
+def _is_not_utf8(name: str) -> bool:
+    return any("\udc80" <= char <= "\udcff" for char in name)

@@ -140,6 +140,31 @@ def test_broken_plan_shows_errors_over_the_last_sound_page(live: Page, root: Pat
     assert_soon(live, lambda: not live.texts("#errors") and "Mended" in live.texts("#ready a.row .title"))
 
 
+def test_many_tabs_do_not_keep_each_other_waiting(live: Page, root: Path) -> None:
+    """A browser opens six connections to one server; a page in the background holds none."""
+    driver = live.driver
+    first = driver.current_window_handle
+    address = live.address
+    others = []
+    try:
+        for _ in range(8):
+            driver.switch_to.new_window("tab")
+            others.append(driver.current_window_handle)
+            driver.set_page_load_timeout(20)
+            driver.get(address)
+            live.wait(lambda: live.texts("#live[data-state=on]"), 8)
+        write_task(root, "H-1", "Seen when somebody looks again")
+        driver.switch_to.window(first)
+        assert_soon(
+            live, lambda: "Seen when somebody looks again" in live.run("return document.body.textContent")
+        )
+    finally:
+        for other in others:
+            driver.switch_to.window(other)
+            driver.close()
+        driver.switch_to.window(first)
+
+
 def test_commit_and_vanished_task_are_followed(live: Page, root: Path, git: Callable[..., str]) -> None:
     live.run("location.hash = '#task=H-79'")
     live.wait(lambda: live.texts("#panel h2"))

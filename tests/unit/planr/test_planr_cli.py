@@ -301,3 +301,19 @@ def test_what_people_read(root: Path, planr: Planr) -> None:
     assert said.out == "planr: 3 tasks and 2 goals, all in order\n"
     assert planr("check", "--strict", "--root", root).out == ""
     assert "deprecated" in planr("index", "--root", root).err
+
+
+def test_taking_away_an_owner_that_is_not_there_writes_nothing(root: Path, planr: Planr) -> None:
+    path = root / "tasks/A-1.md"
+    path.write_text("---\nid: A-1\ntitle: t\nstatus: open\ntrack: x\n---\n")
+    before = path.read_bytes()
+    assert planr("set", "A-1", "open", "--owner", "", "--root", root).code == 0
+    assert path.read_bytes() == before
+
+
+def test_a_number_of_a_million_digits_is_a_name_like_any_other(root: Path, planr: Planr) -> None:
+    for goal, scope in (("x", "9" * 1_200_000), ("y", "8" * 1_200_000)):
+        (root / f"plans/{goal}-goal.md").write_text(f"---\ntitle: X\nstate: running\nscope: [{scope}]\n---\n")
+    said = planr("check", "--json", "--root", root)
+    assert said.code == 1
+    assert all("plans/" in error for error in said.data["errors"])

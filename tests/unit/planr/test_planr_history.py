@@ -255,8 +255,10 @@ DIRTY: list[tuple[str, Callable[[Path], object], bool]] = [
     (
         "line ends alone",
         lambda root: (root / "tasks/A-1.md").write_bytes(task("A-1").replace(b"\n", b"\r\n")),
-        False,
+        True,
     ),
+    ("the executable bit", lambda root: (root / "tasks/A-1.md").chmod(0o755), True),
+    ("an ignored task", lambda root: (root / "tasks/I-1.md").write_bytes(task("I-1")), True),
 ]
 
 
@@ -264,10 +266,39 @@ DIRTY: list[tuple[str, Callable[[Path], object], bool]] = [
 def test_dirty(repo: Path, git: Git, change: Callable[[Path], object], dirty: bool) -> None:
     put(repo, "A-1")
     (repo / "plans").mkdir()
-    (repo / ".gitignore").write_text("*.ignored\n")
+    (repo / ".gitignore").write_text("*.ignored\nI-*\n")
     commit(git, repo, "one")
     change(repo)
     assert board(repo)["dirty"] is dirty
+
+
+@pytest.mark.parametrize(
+    ("config", "attributes"),
+    [
+        ({"core.autocrlf": "true"}, ""),
+        ({"core.autocrlf": "input"}, ""),
+        ({}, "*.md text\n"),
+        ({}, "tasks/* eol=crlf\n"),
+    ],
+)
+def test_line_ends_that_git_was_told_to_convert_are_no_difference(
+    repo: Path, git: Git, config: dict[str, str], attributes: str
+) -> None:
+    put(repo, "A-1")
+    (repo / ".gitattributes").write_text(attributes)
+    commit(git, repo, "one")
+    for name, value in config.items():
+        git(repo, "config", name, value)
+    (repo / "tasks/A-1.md").write_bytes(task("A-1").replace(b"\n", b"\r\n"))
+    assert board(repo)["dirty"] is False
+
+
+def test_modes_mean_nothing_where_git_does_not_trust_them(repo: Path, git: Git) -> None:
+    put(repo, "A-1")
+    commit(git, repo, "one")
+    git(repo, "config", "core.fileMode", "false")
+    (repo / "tasks/A-1.md").chmod(0o755)
+    assert board(repo)["dirty"] is False
 
 
 def test_a_link_has_no_history(repo: Path, git: Git) -> None:

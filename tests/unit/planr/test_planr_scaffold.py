@@ -171,3 +171,23 @@ def test_the_files_fit_each_other(tmp_path: Path, planr: Callable[..., Any]) -> 
     planr("init", "--root", tmp_path)
     (tmp_path / "plans/first-goal.md").write_bytes((tmp_path / "plans/goal-template.md").read_bytes())
     assert planr("goal", "first", "--json", "--root", tmp_path).data["state"] == "draft"
+
+
+def test_a_folder_whose_name_is_not_utf8_gets_everything_and_a_hook(
+    repo: Path, planr: Any, bin_folder: Path
+) -> None:
+    planning = Path(os.fsdecode(os.fsencode(repo) + b"/caf\xe9"))
+    planning.mkdir()
+    assert planr("init", "--root", planning).code == 0
+    check_hook(planning / "tasks", repo, bin_folder)
+
+
+@pytest.mark.parametrize("name", ["#board.html", "!board.html"])
+def test_a_board_whose_name_git_would_take_for_something_else_is_ignored(
+    repo: Path, planr: Any, git: Git, name: str
+) -> None:
+    (repo / "planr.config.json").write_text(f'{{"boardOut": "{name}"}}')
+    assert planr("init", "--root", repo).code == 0
+    assert git(repo, "check-ignore", name).strip().strip('"') == name
+    assert planr("init", "--root", repo).code == 0
+    assert (repo / ".gitignore").read_text().count(name) == 1

@@ -307,9 +307,8 @@ function take(data) {
 function listen(version) {
   const live = byId("live");
   const say = (text, state) => { live.hidden = false; live.textContent = text; live.dataset.state = state; };
-  const events = new EventSource("events");
   let latest = version;
-  events.addEventListener("state", async (event) => {
+  const receive = async (event) => {
     const state = JSON.parse(event.data);
     showErrors(state.errors);
     say("live", "on");
@@ -317,8 +316,21 @@ function listen(version) {
     latest = state.version;
     const answer = await fetch("data.json", { cache: "no-store" });
     if (answer.ok) take(await answer.json());
-  });
-  events.addEventListener("error", () => say("not connected", "off"));
+  };
+  // A browser opens six connections to one server: a page that nobody sees must not keep one from the others.
+  let events = null;
+  const follow = () => {
+    if (document.hidden) {
+      events?.close();
+      events = null;
+    } else if (events === null) {
+      events = new EventSource("events");
+      events.addEventListener("state", receive);
+      events.addEventListener("error", () => say("not connected", "off"));
+    }
+  };
+  document.addEventListener("visibilitychange", follow);
+  follow();
 }
 
 draw(JSON.parse(byId("data").textContent));
