@@ -42,6 +42,8 @@ class ImportResult:
     tasks: tuple[TaskChange, ...] = ()
     declined: bool = False
     """A person said no to opening tasks again that were done; nothing was stored."""
+    has_policy: bool = True
+    """Whether the base commit has a codeboost.toml."""
 
 
 def import_plan(
@@ -97,6 +99,7 @@ def import_plan(
         name_goal(policy.task_prefix, issue),
         root,
         tuple(tasks),
+        has_policy=policy.present,
     )
 
 

@@ -81,11 +81,19 @@ def render_import(result: ImportResult) -> str:
                 f"{task.file} was edited by hand, so its text stays. The new text would be:",
                 *(f"  | {escape(line)}" for line in task.kept_body.splitlines()),
             ]
-    lines += [
-        "",
-        f"Next: codeboost allow approve {stored.issue}   (look at each command)",
-        f"      codeboost plan approve {stored.issue}    (the plan itself)",
-    ]
+    if not result.has_policy:
+        lines += [
+            "",
+            f"The base commit {stored.base_commit[:12]} has no codeboost.toml, which says what checks run in. Commit one and",
+            "import again, or name the image at each run: codeboost run --image REF.",
+        ]
+    steps = [(f"codeboost plan approve {stored.issue}", "the plan itself")]
+    if any(found.code == "command-not-allowed" for found in result.diagnostics):
+        steps.insert(0, (f"codeboost allow approve {stored.issue}", "look at each command"))
+    width = max(len(command) for command, _ in steps)
+    lines.append("")
+    for number, (command, what) in enumerate(steps):
+        lines.append(f"{'      ' if number else 'Next: '}{command:<{width}}   ({what})")
     return "\n".join(lines)
 
 

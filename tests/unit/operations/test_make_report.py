@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codeboost.errors import UsageError
+from codeboost.errors import ApprovalNeededError
 from codeboost.operations.attestation import build_statement
 from codeboost.operations.give_verdict import give_verdict
 from codeboost.operations.make_report import Result, make_report, name_verdict
@@ -120,7 +120,7 @@ def test_an_image_that_nobody_reviewed_never_passes(site: Any, plan: Any) -> Non
 
 def test_an_unapproved_plan_has_no_report(site: Any, plan: Any) -> None:
     site.import_plan(plan)
-    with pytest.raises(UsageError, match="approved"):
+    with pytest.raises(ApprovalNeededError, match="approved"):
         make_report(site.project, 412)
 
 
