@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from codeboost.diagnostics import Diagnostic, has_errors
 from codeboost.errors import UsageError
@@ -14,6 +14,7 @@ from codeboost.operations.plan_context import make_context
 from codeboost.operations.plan_file import PlanFile, read_plan_file
 from codeboost.plan.loader import check_plan
 from codeboost.plan.model import PlanContext
+from codeboost.plan.paths import POLICY_FILE
 
 if TYPE_CHECKING:
     from codeboost.gitrepo import GitRepo
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["FileCheck", "check_plan_files"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileCheck:
+class FileCheck(NamedTuple):
     """One file and everything that was found; ``base_commit`` is None when it was checked alone."""
 
     file: PlanFile
@@ -69,7 +69,10 @@ def _make_context(git: GitRepo | None, base_commit: str | None, issue: int | Non
         if issue is not None:
             raise UsageError("--issue needs a checkout, and the check of its tree")
         return None
-    from codeboost.policy import read_policy  # noqa: PLC0415 - tomllib, which a file checked alone never needs
+    context = make_context(git, base_commit, issue=issue, approved=(), any_issue=issue is None)
+    # What is in a folder of that name counts, too: it is refused.
+    if not any(entry.path.partition("/")[0] == POLICY_FILE for entry in context.base_entries or ()):
+        return context
+    from codeboost.policy import read_policy  # noqa: PLC0415 - 30 ms with what it needs, often for nothing
 
-    approved = [entry.argv for entry in read_policy(git, base_commit).allow]
-    return make_context(git, base_commit, issue=issue, approved=approved, any_issue=issue is None)
+    return replace(context, approved=[entry.argv for entry in read_policy(git, base_commit).allow])

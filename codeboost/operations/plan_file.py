@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from codeboost.errors import UsageError
 from codeboost.visible import cut
@@ -16,8 +15,7 @@ __all__ = ["PlanFile", "read_plan_file"]
 _READ_LIMIT = (1 << 20) + 1
 
 
-@dataclass(frozen=True, slots=True)
-class PlanFile:
+class PlanFile(NamedTuple):
     """The bytes of a plan, the format they are read as, and the name to show."""
 
     name: str

@@ -13,7 +13,7 @@ from codeboost.diagnostics import Diagnostic, Severity
 from codeboost.errors import CommandSyntaxError
 from codeboost.plan.changes import Claim, check_changes, check_claims, check_state, list_claims
 from codeboost.plan.model import CheckType, Item, PathKey, Plan, PlanContext
-from codeboost.plan.paths import make_identity
+from codeboost.plan.paths import POLICY_FILE, make_identity
 from codeboost.plan.tree import ProjectedTree
 from codeboost.visible import cut
 
@@ -23,7 +23,8 @@ __all__ = ["check_meaning"]
 _MOST_CONTRADICTIONS = 3
 # What codeboost itself reads: its policy, and planr's configuration, tasks and goals.
 _POLICY_FILES = re.compile(
-    r"codeboost\.toml|(?:.*/)?(?:planr\.config\.json|tasks/[^/]+\.md|plans/[^/]+-goal\.md)", re.IGNORECASE
+    re.escape(POLICY_FILE) + r"|(?:.*/)?(?:planr\.config\.json|tasks/[^/]+\.md|plans/[^/]+-goal\.md)",
+    re.IGNORECASE,
 )
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from codeboost.plan.model import PathKey
 
 __all__ = [
+    "POLICY_FILE",
     "Observation",
     "choose_path_key",
     "explain_path",
@@ -20,6 +21,9 @@ __all__ = [
     "make_identity",
     "observe_names",
 ]
+
+POLICY_FILE = "codeboost.toml"
+"""The repository's reviewed policy: it counts as it stands at a plan's base commit (design §4)."""
 
 # What HFS+ leaves out when it compares names (git knows the same list).
 _HFS_IGNORED = dict.fromkeys((*range(8204, 8208), *range(8234, 8239), *range(8298, 8304), 65279))

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from codeboost.command.grammar import Argv
 from codeboost.limits import Limits
+from codeboost.plan.paths import POLICY_FILE
 
 __all__ = ["POLICY_FILE", "SETUP_TIMEOUT_S", "Policy", "PolicyEntry", "SandboxPolicy", "SetupPolicy"]
 
-POLICY_FILE = "codeboost.toml"
 SETUP_TIMEOUT_S = 1800.0
 
 
