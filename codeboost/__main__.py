@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import gc
 import sys
-from contextlib import suppress
 
 __all__ = ["main"]
 
 
-def main() -> None:
-    from codeboost.cli.streams import fill_streams  # noqa: PLC0415
+def main() -> int:
+    """Run the command line of this process, and give its exit code."""
+    from codeboost.cli.streams import fill_streams, finish_answer, outlive_readers  # noqa: PLC0415
 
     fill_streams()
+    outlive_readers()
     # Starting makes very many objects that stay; looking through them all again and again takes a twentieth of it.
     gc.set_threshold(50_000, 20, 20)
     arguments = sys.argv[1:]
@@ -20,15 +21,13 @@ def main() -> None:
         # The one question that needs nothing else loaded.
         from codeboost import __version__  # noqa: PLC0415
 
-        with suppress(OSError):
-            sys.stdout.write(f"codeboost {__version__}\n")
-            sys.stdout.flush()
-            return
+        sys.stdout.write(f"codeboost {__version__}\n")
+        return finish_answer("codeboost", 0)
     from codeboost.cli.app import build_app  # noqa: PLC0415
     from codeboost.cli.console import run_app  # noqa: PLC0415
 
-    sys.exit(run_app(build_app(arguments), "codeboost", arguments))
+    return run_app(build_app(arguments), "codeboost", arguments)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

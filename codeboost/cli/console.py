@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
 import sys
@@ -14,7 +13,7 @@ from typing import Any
 
 import typer
 
-from codeboost.cli.streams import silence
+from codeboost.cli.streams import finish_answer
 from codeboost.errors import CodeboostError, InfrastructureError, InputError, UsageError
 from codeboost.visible import cut, escape
 
@@ -94,21 +93,7 @@ def render_document(
 def run_app(app: typer.Typer, program: str, arguments: Sequence[str]) -> int:
     """Run a command line and give its exit code. Nothing that can go wrong shows a traceback."""
     as_json = "--json" in _before_dashes(arguments)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that cannot show a letter gets its number, not a traceback.
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        code = _invoke(app, program, arguments, as_json=as_json)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has seen enough.
-        silence(sys.stdout)
-        return 0
-    except OSError as error:
-        silence(sys.stdout)
-        note(f"{program}: the answer cannot be written: {error.strerror}")
-        return InfrastructureError.exit_code
-    return code
+    return finish_answer(program, _invoke(app, program, arguments, as_json=as_json))
 
 
 def _invoke(app: typer.Typer, program: str, arguments: Sequence[str], *, as_json: bool) -> int:
@@ -127,8 +112,6 @@ def _invoke(app: typer.Typer, program: str, arguments: Sequence[str], *, as_json
         return _report(usage, program, command, as_json=as_json)
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:
-        raise
     except Exception as error:  # noqa: BLE001 - the last door: a person gets one line, a maintainer the log
         command = _name_command(app, arguments)
         cause = find_cause(error, arguments)

@@ -88,3 +88,40 @@ def test_a_folder_that_is_gone(tmp_path: Path, words: str) -> None:
     done = start(tmp_path, words, before=f"cd '{gone}' && rmdir '{gone}' &&")
     assert done.returncode == 2
     assert "the current folder is gone" in json.dumps(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("plan schema", 0),
+        ("--help", 0),
+        ("run --help", 0),
+        ("--version", 0),
+        ("plan check missing.yaml", 2),
+        ("plan check missing.yaml --json", 2),
+        ("plan check broken.yaml", 1),
+        ("plan check broken.yaml --json", 1),
+        ("nonsense", 2),
+    ],
+)
+@pytest.mark.parametrize("left", [("stdout",), ("stderr",), ("stdout", "stderr")])
+def test_a_reader_who_left_changes_no_exit_code(
+    tmp_path: Path, words: str, code: int, left: tuple[str, ...]
+) -> None:
+    (tmp_path / "broken.yaml").write_text("a: 1\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    streams: dict[str, int] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE) | dict.fromkeys(
+        left, writing
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "codeboost", *words.split()],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "CODEBOOST_HOME": str(tmp_path / "home")},
+        **streams,
+        timeout=60,
+        check=False,
+    )
+    os.close(writing)
+    assert done.returncode == code
+    assert "Traceback" not in str(done.stderr)

@@ -28,6 +28,7 @@ def test_importing_codeboost_loads_nothing_of_it() -> None:
 
 def test_the_version_needs_no_command_line() -> None:
     loaded = _loaded("import codeboost.__main__ as m\nsys.argv = ['codeboost', '--version']\nm.main()")
+    assert "codeboost.cli.streams" in loaded
     assert loaded.isdisjoint({*HEAVY, "typer"})
 
 
