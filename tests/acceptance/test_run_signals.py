@@ -157,3 +157,14 @@ def test_doctor_leaves_nothing_either(checkout: Any, numbers: tuple[int, ...]) -
     assert err.endswith("stopped; its containers are removed\n")
     assert out == ""
     assert list_containers(checkout) == []
+
+
+@pytest.mark.parametrize(("command", "code"), [("true", 0), ("false", 1)])
+def test_a_run_whose_progress_nobody_reads_goes_on(checkout: Any, command: str, code: int) -> None:
+    checkout.adopt({"id": "P1", "cmds": [command]}, {"id": "P2", "cmds": ["true"]})
+    process = checkout.start("run", 412)
+    assert process.stderr.readline()
+    process.stderr.close()
+    process.stdout.close()
+    assert process.wait(timeout=60) == code
+    assert checkout.status("P2") == "review"
