@@ -295,7 +295,7 @@ def new(
     from codeboost.visible import escape  # noqa: PLC0415
 
     text = make_skeleton(issue)
-    if out is None:
+    if out is None or str(out) == "-":
         sys.stdout.write(text)
         return 0
     if out.exists():

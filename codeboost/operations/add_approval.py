@@ -11,8 +11,9 @@ from codeboost.operations.choose_base import choose_base
 from codeboost.operations.pins import FileDifference, PinnedTree, find_differences
 from codeboost.operations.project import Project, find_approver
 from codeboost.policy import read_policy
-from codeboost.store.approval_log import Author
+from codeboost.store.approval_log import Author, Pin
 from codeboost.store.approvals import Approval, NewApproval, add_approvals, check_argv, find_approvals
+from codeboost.visible import cut
 
 __all__ = ["AddedApproval", "add_approval", "find_author"]
 
@@ -59,9 +60,18 @@ def add_approval(
     return AddedApproval(
         approval,
         approval.id not in before,
-        find_suspicions(format_command(argv), argv),
+        (*find_suspicions(format_command(argv), argv), *_explain_absent(taken, commit)),
         find_differences(taken, PinnedTree(project.git, base_commit), tree),
     )
+
+
+def _explain_absent(pins: Sequence[Pin], commit: str) -> list[str]:
+    return [
+        f"{cut(pin.path)} is not in {commit[:12]}, so this approves the command only where that file is not there;"
+        " --rev REV names a commit that has it"
+        for pin in pins
+        if pin.oid is None and not pin.asked
+    ]
 
 
 def find_author(project: Project) -> Author:

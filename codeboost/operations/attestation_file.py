@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,12 +75,12 @@ class Facts:
 
 
 def read_attestation(path: Path) -> tuple[Envelope | None, Facts]:
-    """The envelope, if there is one, and what the statement says.
+    """The envelope, if there is one, and what the statement says; ``-`` is standard input.
 
     UsageError when the file cannot be read, InputError when it is no attestation.
     """
     try:
-        with path.open("rb") as file:
+        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{cut(str(path), 200)} cannot be read: {error.strerror}") from error

@@ -135,6 +135,9 @@ def test_an_attestation_goes_round(reported: Any, tmp_path: Path) -> None:
     assert (document["ok"], document["data"]["holds"], document["data"]["result"]) == (True, True, "PASSED")
     assert {check["answer"] for check in document["data"]["checks"]} == {"holds"}
 
+    piped = reported.call("attest", "verify", "-", "--key", public, stdin=signed.read_text())
+    assert (piped.code, piped.err) == (0, "")
+
     forged = json.loads(signed.read_text())
     statement["predicate"]["passedTests"].pop()
     forged["payload"] = b64encode(json.dumps(statement).encode()).decode()

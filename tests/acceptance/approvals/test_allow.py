@@ -91,6 +91,15 @@ def test_both_sources_are_listed_with_their_pins_and_warnings(desk: Any) -> None
     assert by_source["store"]["entry"] == "store:1"
 
 
+def test_a_program_that_is_not_there_is_pinned_so_and_said(desk: Any) -> None:
+    said = desk.run("allow", "add", "./tools/missing.sh --all")
+    assert said.code == 0
+    assert "pinned    tools/missing.sh = absent" in said.out
+    assert "look twice: tools/missing.sh is not in " in said.err
+    # Absence that was asked for needs no remark.
+    assert desk.run("allow", "add", "--pin", "Makefile", "npm test").err == ""
+
+
 def test_yes_names_the_entry_and_no_marks_what_differs(desk: Any) -> None:
     desk.run("allow", "add", "git status --short")
     yes = desk.run("allow", "test", "git  status '--short'")
