@@ -10,7 +10,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["cut", "escape", "is_invisible"]
+__all__ = ["count", "cut", "escape", "is_invisible"]
 
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 # Letters, marks, numbers, punctuation, symbols and the ordinary space are shown as they are.
@@ -53,3 +53,8 @@ def cut(text: str, limit: int = 80) -> str:
     if len(text) <= limit:
         return escape(text)
     return escape(text[: limit - 1]) + "…"
+
+
+def count(number: int, noun: str) -> str:
+    """``1 item``, ``2 items``: for nouns that take an s."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

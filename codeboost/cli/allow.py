@@ -305,7 +305,7 @@ def import_(
     from codeboost.errors import ApprovalNeededError, UsageError  # noqa: PLC0415
     from codeboost.operations.export_approvals import import_approvals, read_export  # noqa: PLC0415
     from codeboost.reporting.approvals import render_import  # noqa: PLC0415
-    from codeboost.visible import cut  # noqa: PLC0415
+    from codeboost.visible import count, cut  # noqa: PLC0415
 
     try:
         data = file.read_bytes()
@@ -314,7 +314,7 @@ def import_(
     with _open(repo) as project:
         entries = read_export(project, data)
         new = [entry for entry in entries if not entry.known]
-        say(f"{len(entries)} approvals, {len(entries) - len(new)} of them known already")
+        say(f"{count(len(entries), 'approval')}, {len(entries) - len(new)} of them known already")
         if not new:
             return 0
         if not is_person_present():

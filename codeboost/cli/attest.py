@@ -28,7 +28,9 @@ def _root() -> None:
 
 @attest_app.command("verify")
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="An attestation, signed or not; - reads standard input.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="An attestation, signed or not; - reads standard input.")
+    ],
     key: Annotated[
         list[Path] | None,
         typer.Option(

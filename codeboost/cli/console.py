@@ -164,7 +164,6 @@ def report_bug(error: Exception, program: str, arguments: Sequence[str]) -> int:
     from codeboost import __version__  # noqa: PLC0415
     from codeboost.store.database import find_home  # noqa: PLC0415
 
-    where = find_home() / "error.log"
     lines = [
         f"{program} {__version__}, Python {sys.version}",
         f"arguments: {list(arguments)!r}",
@@ -172,12 +171,13 @@ def report_bug(error: Exception, program: str, arguments: Sequence[str]) -> int:
     ]
     note(f"{program}: this is a bug in codeboost: {type(error).__name__}: {escape(str(error))[:300]}")
     try:
+        where = find_home() / "error.log"
         where.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # The call may hold what nobody else should read.
         with open(where, "w", encoding="utf-8", errors="backslashreplace", opener=_open_privately) as file:
             file.write("\n".join(lines))
         note(f"  the details are in {where}; please report them")
-    except OSError:
+    except (OSError, UsageError):
         note("  " + "\n  ".join("\n".join(lines).splitlines()))
     return BUG
 

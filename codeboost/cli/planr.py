@@ -23,7 +23,7 @@ from codeboost.cli.roots import RootOption, choose_root, join_roots, load_worksp
 from codeboost.cli.streams import fill_streams
 from codeboost.errors import CodeboostError, UsageError
 from codeboost.reporting.tasks import render_goal, render_tasks
-from codeboost.visible import cut, escape
+from codeboost.visible import count, cut, escape
 
 if TYPE_CHECKING:
     from codeboost.planr.model import Goal, Status
@@ -73,7 +73,7 @@ def check(
     errors = [str(finding) for finding in workspace.errors]
     warnings = [str(finding) for finding in found]
     failures = errors + warnings if strict else errors
-    counted = [_count(len(workspace.tasks), "task"), _count(len(workspace.goals), "goal")]
+    counted = [count(len(workspace.tasks), "task"), count(len(workspace.goals), "goal")]
     text = f"planr: {counted[0]} and {counted[1]}, all in order"
     return Answer(
         "" if failures else text,
@@ -398,10 +398,6 @@ def _find_goal(workspace: Workspace, name: str) -> Goal:
 def _check_text(value: str | None, option: str) -> None:
     if value is not None and any("\ud800" <= char <= "\udfff" for char in value):
         raise UsageError(f"{option} is not UTF-8")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from codeboost.store.output import keep_output, take_tail
 from codeboost.store.runs import find_successor
 from codeboost.store.task_moves import TaskMove
 from codeboost.verdict import Verdict
+from codeboost.visible import count
 
 __all__ = ["CommandRunner"]
 
@@ -112,7 +113,7 @@ class CommandRunner:
         """
         self._run_id = run_id
         if self._attempts:
-            self._listener.note(f"going on with run {run_id}: {len(self._attempts)} results stand")
+            self._listener.note(f"going on with run {run_id}: {count(len(self._attempts), 'result')} kept")
         everything = [command for commands in self._ground.commands.values() for command in commands]
         self._listener.begin(run_id, [command for command in everything if command not in self._attempts])
         for item in self._ground.items:
@@ -125,7 +126,8 @@ class CommandRunner:
         for command in self._schedule.drop(item_id):
             decision = self._decisions[command]
             if decision.allowed:
-                reason = f"command {', '.join(refused)} of {item_id} is not approved"
+                which = "command {} of {} is" if len(refused) == 1 else "commands {} of {} are"
+                reason = f"{which.format(', '.join(refused), item_id)} not approved"
                 outcome = Outcome(Verdict.WAITING, reason)
             else:
                 outcome = Outcome(Verdict.NOT_APPROVED, decision.reason)

@@ -43,12 +43,14 @@ class KeptOutput:
 
 
 def list_run_rows(project: Project, issue: int, *, limit: int | None = None) -> list[RunRow]:
-    """The runs of an issue, newest first."""
+    """The runs of an issue, newest first. UsageError for an issue that has none, and no plan either."""
     rows = []
     for run in list_runs(project.store, project.repository.id, issue, limit=limit):
         stored = find_plan_by_id(project.store, run.plan_id)
         counts = Counter(attempt.verdict for attempt in list_attempts(project.store, run.id))
         rows.append(RunRow(run, stored.revision if stored else 0, dict(counts)))
+    if not rows:
+        require_plan(project, issue)
     return rows
 
 

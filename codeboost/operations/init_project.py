@@ -12,7 +12,7 @@ from codeboost.planr import scaffold
 from codeboost.planr.config import find_root, load_config
 from codeboost.policy import POLICY_FILE
 from codeboost.store.database import Store
-from codeboost.store.plans import RepositoryRecord, bind_checkout, find_repository
+from codeboost.store.plans import RepositoryRecord, bind_checkout, find_checkout, find_repository
 from codeboost.visible import cut
 
 __all__ = ["InitResult", "guess_image", "init_project"]
@@ -96,10 +96,15 @@ def init_project(
             hint="name it: `codeboost init --repo OWNER/NAME`",
         )
     repository = find_repository(store, remote.host, remote.owner, remote.name)
+    before = find_checkout(store, str(git.common_dir))
     bind_checkout(store, str(git.common_dir), repository, str(origin) if origin else None)
     root = find_root(git.top)
     created: list[str] = []
     warnings: list[str] = []
+    if before is not None and before.repository.id != repository.id:
+        warnings.append(
+            f"this checkout belonged to {before.repository} before; its plans and approvals stay there"
+        )
     if root is None:
         made = scaffold.init(git.top, in_repo=True)
         created += made.written

@@ -15,7 +15,7 @@ from codeboost.planr.model import Status
 from codeboost.policy import read_policy
 from codeboost.store.plans import StoredPlan, is_abandoned
 from codeboost.store.task_moves import list_pending_moves
-from codeboost.visible import cut
+from codeboost.visible import count, cut
 
 __all__ = ["IssueStatus", "TaskLine", "Wait", "show_status"]
 
@@ -143,7 +143,7 @@ def _list_waits(
         what = f"revision {stored.revision} of the plan is not approved"
         waits.append(Wait(_PERSON, what, f"codeboost plan approve {issue}"))
     if pending.commands:
-        what = f"{_count(len(pending.commands), 'command')} may not run yet"
+        what = f"{count(len(pending.commands), 'command')} may not run yet"
         # Without --rev the base commit's files are shown and pinned; those of the work are others.
         differs = any(one.decision.changed_pins or one.differences for one in pending.commands)
         rev = f" --rev {pending.commit[:12]}" if differs else ""
@@ -158,7 +158,7 @@ def _list_waits(
     if evidence is not None and evidence.pending:
         first = evidence.pending[0]
         task = next((line.task for line in tasks if line.item == first.item), first.item)
-        what = f"{_count(len(evidence.pending), 'statement')} to judge"
+        what = f"{count(len(evidence.pending), 'statement')} to judge"
         waits.append(Wait(_AGENT, what, f"codeboost verdict {task} {first.position} pass|fail"))
     for status, what in (
         (Status.DECISION, "to decide about"),
@@ -184,8 +184,4 @@ def _wait_for_work(issue: int, evidence: Evidence, rows: list[RunRow]) -> Wait:
     if failed:
         return Wait(_WORKER, f"to mend: {', '.join(failed)}", f"codeboost run {issue}")
     left = sum(not one.has_passed for one in evidence.commands)
-    return Wait(_WORKER, f"{_count(left, 'command')} without a pass for this tree", f"codeboost run {issue}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return Wait(_WORKER, f"{count(left, 'command')} without a pass for this tree", f"codeboost run {issue}")

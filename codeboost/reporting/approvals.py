@@ -20,7 +20,7 @@ from codeboost.operations.list_approvals import ApprovalList
 from codeboost.operations.pins import FileDifference
 from codeboost.store.approval_log import LogEntry, LogKind, Pin
 from codeboost.store.approvals import Approval
-from codeboost.visible import escape
+from codeboost.visible import count, escape
 
 __all__ = [
     "describe_answer",
@@ -53,8 +53,8 @@ def render_argv(argv: Sequence[str], indent: str = "  ") -> list[str]:
     """Every element whole, on a line of its own, numbered from 0 as a program counts them, with its length."""
     lines = []
     for position, argument in enumerate(argv):
-        count = "empty" if not argument else f"{len(argument)} chars"
-        lines.append(f"{indent}{position:>3}  {count:>9}  {show_text(argument)}".rstrip())
+        length = "empty" if not argument else f"{len(argument)} chars"
+        lines.append(f"{indent}{position:>3}  {length:>9}  {show_text(argument)}".rstrip())
     return lines
 
 
@@ -82,7 +82,10 @@ def render_ground(pending: PendingApprovals) -> list[str]:
 
 def render_pending(command: PendingCommand, number: int, total: int) -> list[str]:
     """One command to decide about."""
-    lines = [f"command {number} of {total}, {_count_arguments(command.argv)}:", *render_argv(command.argv)]
+    lines = [
+        f"command {number} of {total}, {count(len(command.argv), 'argument')}:",
+        *render_argv(command.argv),
+    ]
     for use in command.uses:
         lines.append(f"wanted by {use.item}, check {use.position}: {escape(use.title)}")
         lines.append(f"  because: {escape(use.intent)}")
@@ -94,10 +97,6 @@ def render_pending(command: PendingCommand, number: int, total: int) -> list[str
     if command.problem:
         lines.append(f"cannot be approved: {command.problem}")
     return lines
-
-
-def _count_arguments(argv: Sequence[str]) -> str:
-    return f"{len(argv)} argument{'' if len(argv) == 1 else 's'}"
 
 
 def render_pins(pins: Sequence[Pin]) -> list[str]:
@@ -210,7 +209,7 @@ def render_log(entries: Sequence[LogEntry]) -> list[str]:
 def render_import(entry: ImportedApproval, number: int, total: int) -> list[str]:
     approval = entry.approval
     return [
-        f"approval {number} of {total}, {_count_arguments(approval.argv)}:",
+        f"approval {number} of {total}, {count(len(approval.argv), 'argument')}:",
         *render_argv(approval.argv),
         f"given by {escape(approval.reason)}",
         *render_pins(approval.pins),

@@ -37,7 +37,8 @@ def render_doctor(report: DoctorReport) -> str:
     lines += ["", *(f"note: {escape(text)}" for text in engine.limitations)]
     red = [probe.name for probe in report.probes if not probe.is_green]
     if red:
-        lines.append(f"{len(red)} of {len(report.probes)} promises do not hold here: {', '.join(red)}")
+        do = "does" if len(red) == 1 else "do"
+        lines.append(f"{len(red)} of {len(report.probes)} promises {do} not hold here: {', '.join(red)}")
     else:
         lines.append(f"all {len(report.probes)} promises hold")
     return "\n".join(lines) + "\n"

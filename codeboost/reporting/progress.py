@@ -15,7 +15,7 @@ from codeboost.reporting.runs import VERDICT_WIDTH, render_tail, show_row, show_
 from codeboost.reporting.width import fit
 from codeboost.store.attempts import Attempt
 from codeboost.verdict import Verdict
-from codeboost.visible import escape
+from codeboost.visible import count, escape
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -92,10 +92,7 @@ class _Lines(_Quiet):
 
 def _count(commands: Sequence[Command]) -> str:
     items = len({command.item for command in commands})
-    return (
-        f"{len(commands)} command{'' if len(commands) == 1 else 's'}"
-        f" of {items} item{'' if items == 1 else 's'}"
-    )
+    return f"{count(len(commands), 'command')} of {count(items, 'item')}"
 
 
 def _name(command: Command) -> str:
@@ -190,7 +187,7 @@ class _LiveView(_Quiet):
         if len(running) > _SHOWN_AT_ONCE:
             lines.append(f"and {len(running) - _SHOWN_AT_ONCE} more are running")
         done = sum(self._ended.values())
-        counts = ", ".join(f"{count} {verdict.value}" for verdict, count in self._ended.items())
+        counts = ", ".join(f"{number} {verdict.value}" for verdict, number in self._ended.items())
         left = self._total - done - len(running)
         summary = f"{done} of {self._total} done, {len(running)} running, {left} left"
         lines.append(f"{format_duration(now - self._began)}  {summary}" + (f": {counts}" if counts else ""))

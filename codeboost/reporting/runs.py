@@ -213,8 +213,8 @@ def _say_next(result: RunResult) -> str:
 def _choose_advice(result: RunResult) -> str:
     verdicts = {attempt.verdict for attempt in result.attempts}
     if verdicts & {verdict for verdict in Verdict if verdict.exit_code == 1}:
-        first = _find_first(result)
-        return f"Mend {first.id} first, commit, and run again."
+        early = "It was stopped early. " if Verdict.CANCELLED in verdicts else ""
+        return f"{early}Mend {_find_first(result).id} first, commit, and run again."
     if Verdict.CANCELLED in verdicts:
         return f"It was stopped: codeboost run {result.issue} --resume goes on from here."
     if Verdict.INFRASTRUCTURE in verdicts:

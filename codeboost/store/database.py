@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from codeboost.errors import StoreError
+from codeboost.errors import StoreError, UsageError
 from codeboost.visible import cut
 
 __all__ = ["Store", "encode_json", "find_home", "utc_now"]
@@ -29,10 +29,16 @@ _BUSY_MS = 30_000
 
 
 def find_home() -> Path:
-    """The folder of the store: ``CODEBOOST_HOME``, else the user's data folder."""
+    """The folder of the store: ``CODEBOOST_HOME``, else the user's data folder.
+
+    UsageError for a relative one: what a person approved would be another in each folder, and could lie in a checkout.
+    """
     named = os.environ.get("CODEBOOST_HOME")
     if named:
-        return Path(named).expanduser().absolute()
+        home = Path(named).expanduser()
+        if not home.is_absolute():
+            raise UsageError(f"CODEBOOST_HOME has to be an absolute path, and is {cut(named, 200)}")
+        return home
     from platformdirs import user_data_path  # noqa: PLC0415 - only when the environment does not say
 
     return user_data_path("codeboost", appauthor=False)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from codeboost.errors import ApprovalNeededError, EngineError, UsageError
+from codeboost.reporting.runs import render_run
 from codeboost.sandbox.base import SetupOutcome
 from codeboost.sandbox.fake import FakeExecutor, ScriptedRun
 from codeboost.store.approval_log import digest_argv
@@ -148,6 +149,9 @@ def test_fail_fast_stops_at_the_first_failure(site: Any, build: Any) -> None:
     assert result.exit_code == 1
     assert len(executor.executed) == 1
     assert [a.verdict for a in result.attempts][1:] == [Verdict.CANCELLED] * 4
+    assert render_run(result, color=False).endswith(
+        "It was stopped early. Mend P1 first, commit, and run again."
+    )
 
 
 def test_commands_run_side_by_side_up_to_jobs(site: Any, build: Any) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from codeboost.errors import StoreError
-from codeboost.store.database import Store
+from codeboost.errors import StoreError, UsageError
+from codeboost.store.database import Store, find_home
 from codeboost.store.plans import find_repository
 
 
@@ -24,6 +24,13 @@ def test_a_new_store_is_private_and_has_an_identity(tmp_path: Path) -> None:
     assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
     for path in (tmp_path / "home").iterdir():
         assert path.stat().st_mode & 0o777 == 0o600, path
+
+
+@pytest.mark.parametrize("named", ["home", "./home", "../home"])
+def test_a_home_that_depends_on_the_folder_is_refused(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+    monkeypatch.setenv("CODEBOOST_HOME", named)
+    with pytest.raises(UsageError, match=r"CODEBOOST_HOME has to be an absolute path"):
+        find_home()
 
 
 def test_a_store_newer_than_the_program_is_refused_untouched(tmp_path: Path) -> None:
