@@ -105,11 +105,7 @@ def _invoke(app: typer.Typer, program: str, arguments: Sequence[str], *, as_json
         return _report(error, program, _name_command(app, arguments), as_json=as_json)
     except typer.TyperException as error:
         command = _name_command(app, arguments)
-        hint = f"see `{f'{program} {command}'.strip()} --help`"
-        # What the parser calls a number within limits is no word for a person.
-        message = error.format_message().replace("a valid int range", "a whole number")
-        usage = UsageError(message, hint=hint)
-        return _report(usage, program, command, as_json=as_json)
+        return _report(_explain_call(app, error, program, arguments), program, command, as_json=as_json)
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last door: a person gets one line, a maintainer the log
@@ -122,6 +118,21 @@ def _invoke(app: typer.Typer, program: str, arguments: Sequence[str], *, as_json
             emit(command, None, exit_code=BUG, diagnostics=[found])
         return report_bug(error, program, arguments)
     return code if isinstance(code, int) else 0
+
+
+def _explain_call(
+    app: typer.Typer, error: typer.TyperException, program: str, arguments: Sequence[str]
+) -> UsageError:
+    command = _name_command(app, arguments)
+    at = len(command.split())
+    meant = _name_command(app, [*arguments[:at], *arguments[at + 1 :]])
+    if meant != command and arguments[at] == "--json":
+        return UsageError(
+            "--json stands before the command", hint=f"write it after: {program} {meant} … --json"
+        )
+    # What the parser calls a number within limits is no word for a person.
+    message = error.format_message().replace("a valid int range", "a whole number")
+    return UsageError(message, hint=f"see `{f'{program} {command}'.strip()} --help`")
 
 
 def _report(error: CodeboostError, program: str, command: str, *, as_json: bool) -> int:

@@ -39,3 +39,21 @@ def test_what_pull_may_be_is_told() -> None:
     assert read_pull("never") == "never"
     with pytest.raises(UsageError, match="never, missing or always, not 'x\\\\x1b'"):
         read_pull("x\x1b")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--json run 412", "write it after: codeboost run … --json"),
+        ("plan --json list", "write it after: codeboost plan list … --json"),
+        ("plan schema --json", "see `codeboost plan schema --help`"),
+        ("--json", "see `codeboost --help`"),
+        ("--json nonsense", "see `codeboost --help`"),
+    ],
+)
+def test_json_before_the_command_is_told_its_place(words: str, said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "codeboost", *words.split()], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert said in done.stderr
