@@ -108,8 +108,10 @@ def _say_evidence(status: IssueStatus) -> str:
         return "none before a revision is approved"
     passed = sum(one.has_passed for one in evidence.commands)
     judged = sum(one.has_passed for one in evidence.statements)
+    # Of another revision than the newest, where that is not approved yet.
+    which = "" if evidence.plan.id == status.plan.id else f"of r{evidence.plan.revision} "
     return (
-        f"at {status.commit[:12]}: {passed} of {len(evidence.commands)} commands passed,"
+        f"{which}at {status.commit[:12]}: {passed} of {len(evidence.commands)} commands passed,"
         f" {judged} of {len(evidence.statements)} statements"
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 from codeboost.operations.approve_commands import approve_command, find_pending
 from codeboost.operations.show_status import show_status
 from codeboost.reporting.runs import render_run
+from codeboost.reporting.status import render_status
 
 
 def change_program(site: Any, build: Any) -> str:
@@ -42,3 +43,11 @@ def test_a_program_that_the_work_adds_is_looked_at_where_it_is(site: Any, build:
     program.chmod(0o755)
     advice = f"codeboost allow approve 412 --rev {site.commit()[:12]}"
     assert advice in [wait.command for wait in show_status(site.project, 412).waits]
+
+
+def test_evidence_of_an_older_revision_says_so(site: Any, build: Any) -> None:
+    site.adopt(build.make_plan(build.make_item("P1", "true")))
+    site.run()
+    assert "  evidence  at " in render_status(show_status(site.project, 412))
+    site.import_plan(build.make_plan(build.make_item("P1", "true", "true 2")))
+    assert "  evidence  of r1 at " in render_status(show_status(site.project, 412))
