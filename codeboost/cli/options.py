@@ -23,6 +23,7 @@ __all__ = [
     "RepoOption",
     "read_pull",
     "refuse_empty",
+    "refuse_odd_bytes",
     "refuse_two_formats",
 ]
 
@@ -95,3 +96,9 @@ def refuse_two_formats(format_: str, *, as_json: bool) -> None:
     """UsageError when ``--json`` goes with a ``--format`` that is neither the default nor JSON."""
     if as_json and format_ not in ("text", "json"):
         raise UsageError(f"--json and --format {format_} are two formats: give one of them")
+
+
+def refuse_odd_bytes(value: str | None, option: str) -> None:
+    """UsageError for a value of ``option`` that is not UTF-8: files are."""
+    if value is not None and any("\ud800" <= char <= "\udfff" for char in value):
+        raise UsageError(f"{option} is not UTF-8")

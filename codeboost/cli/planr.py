@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from codeboost.cli.answers import PROGRAM, Answer, ProblemsError, explain, fail, write
+from codeboost.cli.options import refuse_odd_bytes
 from codeboost.cli.registry import COMMANDS, Command, Group, register
 from codeboost.cli.roots import RootOption, choose_root, join_roots, load_workspace
 from codeboost.cli.streams import fill_streams
@@ -191,7 +192,7 @@ def set_status(
 
     wanted = _find_status(status)
     check_name(task_id, "task id")
-    _check_text(owner, "--owner")
+    refuse_odd_bytes(owner, "--owner")
     workspace = load_workspace(context, root)
     if task_id not in workspace.tasks:
         raise UsageError(f'there is no task "{cut(task_id)}"')
@@ -227,7 +228,7 @@ def show_or_set_goal(
     if state is not None and wanted is None:
         raise UsageError(f'the state "{cut(state)}" is unknown; allowed: {ALLOWED_STATES}')
     check_name(name, "goal name")
-    _check_text(thread, "--thread")
+    refuse_odd_bytes(thread, "--thread")
     workspace = load_workspace(context, root)
     goal = _find_goal(workspace, name)
     if wanted is not None or thread is not None:
@@ -393,11 +394,6 @@ def _find_goal(workspace: Workspace, name: str) -> Goal:
     if goal is None:
         raise UsageError(f'there is no goal "{cut(name)}"')
     return goal
-
-
-def _check_text(value: str | None, option: str) -> None:
-    if value is not None and any("\ud800" <= char <= "\udfff" for char in value):
-        raise UsageError(f"{option} is not UTF-8")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,29 @@ from typing import IO, NamedTuple
 from codeboost.errors import GitError
 from codeboost.visible import cut
 
-__all__ = ["LogEntry", "LogReader"]
+__all__ = ["LOG_OPTIONS", "LogEntry", "LogReader"]
+
+# What makes `git log` say just what `LogReader` reads, whatever the configuration asks for.
+LOG_OPTIONS = (
+    "--first-parent",
+    "--diff-merges=first-parent",
+    "--root",
+    "--raw",
+    "--no-abbrev",
+    "--no-renames",
+    "--no-relative",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--no-notes",
+    "--no-show-signature",
+    "--no-mailmap",
+    "-O/dev/null",
+    "--encoding=UTF-8",
+    "--reverse",
+    "-z",
+    "--format=%H%x00%cI%x00%s",
+)
 
 _PIECE = 1 << 16
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import IO
 
 from codeboost.errors import GitError
 
-__all__ = ["BlobReader"]
+__all__ = ["BlobReader", "find_in_tree"]
+
+_TREE_LINE = re.compile(rb"tree ([0-9a-f]{40}(?:[0-9a-f]{24})?)\n")
 
 
 class BlobReader:
@@ -26,6 +29,12 @@ class BlobReader:
         """The type and content of an object, or None when the repository does not hold it."""
         self._send([name])
         return self._take(name)
+
+    def find_tree(self, commit: str) -> str | None:
+        """The id of a commit's tree; None when it is no commit."""
+        answer = self.read(f"{commit}^{{commit}}")
+        match = _TREE_LINE.match(answer[1]) if answer else None
+        return match[1].decode() if match else None
 
     def read_many(self, names: Sequence[str]) -> Iterator[tuple[str, bytes] | None]:
         """Like ``read`` for each name, in order, without waiting for one answer before the next question.
@@ -101,3 +110,15 @@ def _refuse_forged(digest: hashlib._Hash, oid: str) -> None:
             f"object {oid} is not what its name says: the repository's object store is damaged",
             hint="run `git fsck`, or clone the repository anew",
         )
+
+
+def find_in_tree(content: bytes, name: bytes, oid_bytes: int) -> tuple[int, str] | None:
+    """The mode and id of the entry ``name`` in a tree object: ``mode SP name NUL id``, again and again."""
+    start = 0
+    while start < len(content):
+        space = content.index(b" ", start)
+        end = content.index(b"\0", space)
+        if content[space + 1 : end] == name:
+            return int(content[start:space], 8), content[end + 1 : end + 1 + oid_bytes].hex()
+        start = end + 1 + oid_bytes
+    return None

@@ -35,10 +35,10 @@ def differs(
 
     ``loaded`` are the object ids of files that were read already, by the same names; ``digest`` is sha1 or sha256.
     """
-    if repo.list_untracked(*folders):
+    if repo.list_files(*folders, staged=False):
         return True
     entries = repo.list_tree(head)
-    if not {entry.path for entry in entries}.issuperset(repo.list_staged(*folders)):
+    if not {entry.path for entry in entries}.issuperset(repo.list_files(*folders, staged=True)):
         return True
     prefixes = tuple(os.fsencode(folder) + b"/" for folder in folders)
     trusts_modes = repo.read_core_config().get("filemode", "true").lower() not in _NO
