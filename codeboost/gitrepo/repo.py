@@ -35,6 +35,7 @@ __all__ = ["GitRepo"]
 
 _FOLDER_MODE = 0o040000
 _KINDS = {_FOLDER_MODE: "tree", 0o160000: "commit"}
+_USUAL = ("refs/remotes/origin/main", "refs/remotes/origin/master", "refs/heads/main", "refs/heads/master")
 _FULL_OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 # Values of the attributes ``text`` and ``eol`` with which line ends are converted.
@@ -77,8 +78,11 @@ class GitRepo:
         result = run_git(folder, question, environment=make_environment() | place)
         if result.returncode != 0:
             return None
-        common, own = os.fsdecode(result.stdout).splitlines()[:2]
-        return Path(common), Path(own)
+        # Only a line feed ends a line here: a folder's name may hold what Python takes for other line ends.
+        rows = os.fsdecode(result.stdout).split("\n")
+        if len(rows) != 3:
+            raise GitError(f"the repository's path {cut(str(folder), 200)} has a line break in it")
+        return Path(rows[0]), Path(rows[1])
 
     @classmethod
     def open(cls, start: Path) -> GitRepo:
@@ -233,24 +237,19 @@ class GitRepo:
 
         Without a recorded ``origin/HEAD`` the usual names are tried; None when nothing fits.
         """
-        usual = [
-            f"{place}/{name}"
-            for place in ("refs/remotes/origin", "refs/heads")
-            for name in ("main", "master")
-        ]
         format_ = "--format=%(refname)%00%(symref)%00%(objectname)"
-        listed = self.run("for-each-ref", format_, "refs/remotes/origin/HEAD", *usual).decode(
+        listed = self.run("for-each-ref", format_, "refs/remotes/origin/HEAD", *_USUAL).decode(
             "utf-8", "surrogateescape"
         )
         found = {
             name: Branch(link or name, oid)
-            for name, link, oid in (row.split("\0") for row in listed.splitlines())
+            for name, link, oid in (row.split("\0") for row in listed.split("\n")[:-1])
         }
         # Left behind by a remote that is gone, its branches say nothing.
         has_remote = any(name.startswith("refs/remotes/") for name in found) and self.read_config(
             "remote.origin.url"
         )
-        for name in ("refs/remotes/origin/HEAD", *usual):
+        for name in ("refs/remotes/origin/HEAD", *_USUAL):
             if name in found and (has_remote or name.startswith("refs/heads/")):
                 return found[name]
         current = self.try_run("symbolic-ref", "--quiet", "HEAD")

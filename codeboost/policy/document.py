@@ -96,7 +96,8 @@ class _Reader:
     """Takes the parsed document apart and collects every fault instead of stopping at the first."""
 
     def __init__(self, text: str) -> None:
-        self._lines = text.splitlines()
+        # As TOML ends lines: a string may hold what Python takes for other line ends.
+        self._lines = text.replace("\r\n", "\n").split("\n")
         self.faults: list[_Fault] = []
 
     def read(self, document: Mapping[str, Any], digest: str) -> Policy:

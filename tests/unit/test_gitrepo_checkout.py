@@ -124,3 +124,29 @@ def test_an_object_under_a_wrong_name_is_refused(checkout: Path, git: Git) -> No
         repo.read_file(commit, "a")
     with repo.read_blobs() as blobs, pytest.raises(GitError, match="not what its name says"):
         list(blobs.stream(one))
+
+
+@pytest.mark.parametrize("name", ["a\u2028b", "a\x0cb", "a\x85b", "\u00fc"])
+@pytest.mark.parametrize("bare", [False, True])
+def test_a_folder_of_any_name(tmp_path: Path, git: Git, name: str, bare: bool) -> None:
+    place = tmp_path / name
+    git(tmp_path, "init", "-q", *(["--bare"] if bare else []), str(place))
+    repo = GitRepo.open(place)
+    assert repo.common_dir == (place if bare else place / ".git")
+    assert repo.find_commit("HEAD") is None
+
+
+def test_a_folder_with_a_line_break_is_refused_by_name(tmp_path: Path, git: Git) -> None:
+    place = tmp_path / "a\nb"
+    git(tmp_path, "init", "-q", str(place))
+    with pytest.raises(GitError, match=r"a\\nb has a line break"):
+        GitRepo.open(place)
+
+
+def test_a_default_branch_of_an_odd_name(checkout: Path, git: Git) -> None:
+    git(checkout, "remote", "add", "origin", "https://example.org/a/b.git")
+    git(checkout, "update-ref", "refs/remotes/origin/a\u2028b", "HEAD")
+    git(checkout, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/a\u2028b")
+    branch = GitRepo.open(checkout).find_default_branch()
+    assert branch is not None
+    assert branch.name == "refs/remotes/origin/a\u2028b"

@@ -120,6 +120,7 @@ def test_an_empty_file_is_present_and_says_nothing() -> None:
         ("[setup]\nrun = 'make'", 2, "a list of commands"),
         ("[setup]\nrun = [1]", 2, "each a string"),
         ("[setup]\nrun = ['a | b']", 2, "the operator | makes a pipeline"),
+        ("# \u2028\x85\n[setup]\r\nrun = ['a | b']", 3, "the operator | makes a pipeline"),
         ("[setup]\nrun = ['a']\ninputs = ['../x']", 3, "below the repository root"),
         ("[setup]\nrun = ['a']\nnetwork = 1", 3, "true or false"),
         ("[allow]\ncommands = ['']", 2, "the command is empty"),
