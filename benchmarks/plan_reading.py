@@ -120,7 +120,7 @@ def measure_starts(folder: Path) -> dict[str, float]:
         ["-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "x"],
     ):
         subprocess.run(["git", *arguments], cwd=folder, check=True)
-    check = [sys.executable, "-m", "codeboost", "plan", "check", "-"]
+    check = [str(Path(sys.executable).with_name("codeboost")), "plan", "check", "-"]
     commands = {
         "import typer": [sys.executable, "-c", "import typer"],
         "plan check, 30 items": [*check, "--no-tree"],
