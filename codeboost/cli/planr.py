@@ -336,7 +336,10 @@ def main() -> None:
     # These processes live for a moment and make no rubbish to collect; looking for it costs a tenth of the time.
     gc.disable()
     fill_streams()
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    # Nor while it ends: Python would look through everything that is left.
+    gc.freeze()
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
