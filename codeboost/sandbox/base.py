@@ -65,6 +65,8 @@ class EngineRecord:
     """Whether swap is bounded along with memory."""
     cpus: bool = True
     """Whether processor time is bounded."""
+    processors: int = 0
+    """How many it has; 0 when it does not say."""
     limitations: tuple[str, ...] = ()
 
 

@@ -326,7 +326,14 @@ def describe_limits(limits: Limits, bounds: Bounds) -> dict[str, str]:
     return {
         "timeout": format_duration(limits.timeout_s),
         "memory": f"{format_size(limits.memory_bytes)}, {swap}",
-        "cpus": f"{limits.cpus:g}" if bounds.cpus else "no bound: the kernel has no CPU quota",
+        "cpus": _describe_cpus(limits, bounds),
         "pids": str(limits.pids),
         "disk": f"{format_size(limits.disk_bytes)}, {HARD if bounds.quota else 'watched'}",
     }
+
+
+def _describe_cpus(limits: Limits, bounds: Bounds) -> str:
+    cpus = bounds.bound_cpus(limits)
+    if cpus is None:
+        return "no bound: the kernel has no CPU quota"
+    return f"{cpus:g}" if cpus == limits.cpus else f"{cpus:g}, all that the engine has"

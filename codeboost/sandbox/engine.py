@@ -66,6 +66,7 @@ def read_record(
         runtimes=tuple(sorted(info.get("Runtimes") or {})),
         swap=swap,
         cpus=cpus,
+        processors=max(0, int(info.get("NCPU") or 0)),
         limitations=tuple(_find_limitations(swap=swap, cpus=cpus)),
     )
 

@@ -45,11 +45,20 @@ class Bounds(NamedTuple):
     """The writable layer, by the engine's storage itself."""
     swap: bool = True
     cpus: bool = True
+    processors: int = 0
+    """How many there are, which an engine takes for the most that may be asked; 0 when it does not say."""
+
+    def bound_cpus(self, limits: Limits) -> float | None:
+        """What to ask for; None when nothing."""
+        if not self.cpus:
+            return None
+        return min(limits.cpus, self.processors or limits.cpus)
 
 
 def find_bounds(record: EngineRecord) -> Bounds:
     """What may be asked of the engine that ``record`` tells of."""
-    return Bounds(record.name == "Docker Engine", record.disk == HARD, record.swap, record.cpus)
+    docker = record.name == "Docker Engine"
+    return Bounds(docker, record.disk == HARD, record.swap, record.cpus, record.processors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,7 @@ def make_config(settings: ContainerSettings) -> dict[str, Any]:
     """The body of the engine's create call."""
     limits = settings.limits
     user = "0:0" if settings.root else f"{USER_ID}:{USER_ID}"
+    cpus = settings.bounds.bound_cpus(limits)
     tmp = f"rw,exec,nosuid,nodev,mode=1777,size={size_tmp(limits)}"
     return {
         "Image": settings.image,
@@ -121,7 +131,7 @@ def make_config(settings: ContainerSettings) -> dict[str, Any]:
             "Memory": limits.memory_bytes,
             # Without a way to account swap an engine makes this "no limit" whatever is asked.
             "MemorySwap": limits.memory_bytes if settings.bounds.swap else -1,
-            **({"NanoCpus": int(limits.cpus * 1_000_000_000)} if settings.bounds.cpus else {}),
+            **({"NanoCpus": int(cpus * 1_000_000_000)} if cpus is not None else {}),
             "PidsLimit": limits.pids,
             "ShmSize": min(_SHM_BYTES, limits.memory_bytes),
             "Ulimits": [

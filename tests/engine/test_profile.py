@@ -227,3 +227,12 @@ def _tamper(found: Any) -> Any:
 def test_importing_the_engine_module_stays_cheap() -> None:
     text = "import sys, codeboost.sandbox.engine, codeboost.sandbox.fake; raise SystemExit('docker' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", text], check=False).returncode == 0
+
+
+def test_more_processors_than_the_engine_has_are_no_fault_of_it(plain: Any) -> None:
+    # Docker refuses such a container, so on a machine with one processor the default of two would run nothing.
+    there = plain.executor.describe().processors
+    assert there >= 1
+    outcome = plain.run("true", cpus=there + 1.0)
+    assert outcome.verdict is Verdict.PASSED
+    assert outcome.limits_in_force["cpus"] == f"{there}, all that the engine has"

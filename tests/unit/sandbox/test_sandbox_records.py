@@ -220,3 +220,21 @@ def test_a_mount_that_nobody_asked_for_is_found() -> None:
     found = made(asked())
     found["Mounts"] = [{"Type": "volume", "Destination": "/data"}]
     assert find_differences(asked(), found) == ["mount: /data"]
+
+
+@pytest.mark.parametrize(
+    ("there", "asked", "given", "said"),
+    [
+        (1, 2.0, 1_000_000_000, "1, all that the engine has"),
+        (2, 2.0, 2_000_000_000, "2"),
+        (8, 1.5, 1_500_000_000, "1.5"),
+        (None, 2.0, 2_000_000_000, "2"),
+    ],
+)
+def test_no_more_processors_are_asked_for_than_there_are(
+    there: int | None, asked: float, given: int, said: str
+) -> None:
+    bounds, limits = find_bounds(record(NCPU=there)), Limits(cpus=asked)
+    host = make_config(ContainerSettings("image", ["true"], limits, {}, {}, bounds=bounds))["HostConfig"]
+    assert host["NanoCpus"] == given
+    assert describe_limits(limits, bounds)["cpus"] == said
