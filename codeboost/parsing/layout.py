@@ -23,9 +23,9 @@ from yaml.tokens import (
 from codeboost.parsing.fault import Fault, FaultError
 
 __all__ = [
+    "PRIVATE",
     "Prepared",
     "Span",
-    "check_block_start",
     "check_comments",
     "check_directives",
     "check_indent",
@@ -46,7 +46,7 @@ _FLOW_START = re.compile(r"[\[{,:?][ \t\r\n]*[?:](?=[^\s,\[\]{}])")
 _LONG_ESCAPE = re.compile(r"\\U([0-9a-fA-F]{8})")
 # Two escapes that JSON takes for one character, as YAML has to that reads JSON; libyaml takes neither half.
 _PAIR = re.compile(r"(?<!\\)(?:\\\\)*+(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})")
-_PRIVATE = range(0x100000, 0x10FFFE)
+PRIVATE = range(0x100000, 0x10FFFE)
 
 _DIRECTIVE = re.compile(r"(?:\A|(?<=[\r\n]))%([^\r\n]*)")
 # A line that is neither blank nor a comment; nor a directive, for the first.
@@ -68,7 +68,7 @@ class Span(NamedTuple):
 
 class Prepared(NamedTuple):
     """A text for libyaml: ``restore`` maps stand-ins back; ``is_softened`` says that tabs were made spaces,
-    ``is_joined`` that line breaks were.
+    ``is_joined`` that line breaks were; ``folded`` are the offsets of block scalars that libyaml takes for literal ones.
 
     In double quotes a stand-in may mean something else (``restore_escaped``): there alone a backslash escapes.
     """
@@ -79,6 +79,7 @@ class Prepared(NamedTuple):
     restore_escaped: dict[int, str]
     is_softened: bool = False
     is_joined: bool = False
+    folded: frozenset[int] = frozenset()
 
     def needs_spans(self) -> bool:
         """Whether ``check_comments`` has anything to look at, so that scalars' places are worth keeping."""
@@ -102,7 +103,7 @@ def prepare(text: str) -> Prepared:
     characters = {pair: _join_pair(pair) for pair in sorted(pairs)}
     taken = {*map(ord, text), *map(ord, characters.values())}
     taken |= {int(code, 16) for code in _LONG_ESCAPE.findall(text)}
-    free = (chr(code) for code in _PRIVATE if code not in taken)
+    free = (chr(code) for code in PRIVATE if code not in taken)
     hidden = {char: next(free) for char in sorted({*_SPECIAL.findall(text), ":", "?"})}
     chars = list(text)
     for offset in starts:
@@ -203,7 +204,11 @@ def soften_tab(prepared: Prepared, offset: int) -> Prepared | None:
     content = _ANY_CONTENT_LINE.search(text, start)
     end = len(text) if content is None else content.start()
     if end <= offset:
-        if not (before.startswith(" ") and not before.strip(" ")) and not _AFTER_INDICATOR.fullmatch(before):
+        first = _CONTENT_LINE.search(text)
+        # Nothing is indented by what stands before the first of all.
+        opens_document = first is not None and first.start() == start
+        separates = (before.startswith(" ") and not before.strip(" ")) or _AFTER_INDICATOR.fullmatch(before)
+        if not opens_document and not separates:
             return None
         end = offset + 1
     softened = text[:offset] + text[offset:end].replace("\t", " ") + text[end:]
@@ -258,26 +263,6 @@ def check_indent(text: str, start: int, end: int, indent: int, *, comments: bool
 
 
 _CONTINUATION = re.compile(r"(?:\r\n?|\n)( *)([^\r\n]*)")
-
-
-def check_block_start(text: str, start: int, indent: int) -> Fault | None:
-    """The first line of the block scalar at ``start``, if an empty line before it is indented more.
-
-    YAML 1.2.2 §8.1.1.1. libyaml takes the emptiness for the indentation, and a text that begins with # for a comment.
-    """
-    match = _BLOCK_START.match(text, start)
-    if match is None or len(match[2]) <= indent:
-        return None
-    if max(map(len, re.split(r"[\r\n]", match[1]))) <= len(match[2]):
-        return None
-    message = "the empty lines before this one are indented more than it; take their spaces away"
-    return Fault("syntax", match.end(), message)
-
-
-# Header without an indentation of its own, empty lines, the indentation of the first line that is not empty.
-_BLOCK_START = re.compile(
-    r"[|>][-+]?[ \t]*+(?:#[^\r\n]*+)?(?:\r\n?+|\n)((?: *+(?:\r\n?+|\n))*+)( *+)(?=[^\r\n])"
-)
 
 
 def check_comments(text: str, spans: Sequence[Span]) -> Fault | None:

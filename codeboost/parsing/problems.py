@@ -9,10 +9,11 @@ from yaml.error import MarkedYAMLError
 from codeboost.parsing.fault import TOO_DEEP, Fault
 from codeboost.visible import cut
 
-__all__ = ["FLOW_MAP_GOES_ON", "LONE_DASH", "SECOND_DOCUMENT", "explain_problem"]
+__all__ = ["FLOW_MAP_GOES_ON", "IN_BLOCK_SCALAR", "LONE_DASH", "SECOND_DOCUMENT", "explain_problem"]
 
 LONE_DASH = "a lone - cannot stand in a flow collection; put it in quotes"
 FLOW_MAP_GOES_ON = "did not find expected ',' or '}'"
+IN_BLOCK_SCALAR = "while scanning a block scalar"
 SECOND_DOCUMENT = "a second document begins here; a plan is one document"
 
 _PROBLEMS = {

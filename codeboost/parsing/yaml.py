@@ -23,12 +23,18 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from codeboost.parsing import layout
+from codeboost.parsing import blocks, layout
 from codeboost.parsing.fault import MAX_DEPTH, TOO_DEEP, Fault, FaultError
 from codeboost.parsing.layout import Prepared, Span
 from codeboost.parsing.nodes import Branch, Place
 from codeboost.parsing.numbers import JSON_NUMBER, SMALL_INTEGER, NumberRangeError, read_number
-from codeboost.parsing.problems import FLOW_MAP_GOES_ON, LONE_DASH, SECOND_DOCUMENT, explain_problem
+from codeboost.parsing.problems import (
+    FLOW_MAP_GOES_ON,
+    IN_BLOCK_SCALAR,
+    LONE_DASH,
+    SECOND_DOCUMENT,
+    explain_problem,
+)
 from codeboost.parsing.scalars import MAY_BE_TYPED, WORDS, is_foreign, is_typed, suggest_spelling
 from codeboost.visible import cut
 
@@ -61,11 +67,12 @@ def read_yaml(text: str) -> tuple[object, Callable[[], Place]]:
             keeps_places = True
         except MarkedYAMLError as error:
             offset = error.problem_mark.index if error.problem_mark else 0
-            changed = (
-                layout.join_key(prepared, offset)
-                if error.problem == FLOW_MAP_GOES_ON
-                else layout.soften_tab(prepared, offset)
-            )
+            if error.problem == FLOW_MAP_GOES_ON:
+                changed = layout.join_key(prepared, offset)
+            elif error.context == IN_BLOCK_SCALAR and error.context_mark:
+                changed = blocks.keep_tab(prepared, error.context_mark.index, offset, reader.indent)
+            else:
+                changed = layout.soften_tab(prepared, offset)
             budget -= offset + len(text) // _WHOLE
             if changed is None or budget < 0:
                 raise FaultError(*reader.faults, explain_problem(error, text)) from None
@@ -131,6 +138,11 @@ class _Reader:
         self._is_usual = not (self._needs_care or self._may_have_properties)
         self._stack: list[_Frame] = []
         self._top = _Frame(0, 0, -1, is_map=False, is_flow=False)
+
+    @property
+    def indent(self) -> int:
+        """The column of the innermost block collection that is open, -1 outside of all."""
+        return self._top.indent
 
     def read(self) -> tuple[object, Place]:
         self._read_events()
@@ -273,6 +285,8 @@ class _Reader:
             self._check_softened(event, is_block=False)
         text: str = event.value
         prepared = self._prepared
+        if offset in prepared.folded:
+            return blocks.fold(text.translate(prepared.restore))
         return text.translate(prepared.restore_escaped if event.style == '"' else prepared.restore)
 
     def _resolve(self, text: str, event: _Event) -> object:
@@ -331,7 +345,7 @@ class _Reader:
         elif _GLUED_HEADER_COMMENT.match(self._prepared.text, start.index):
             self._note("syntax", event, "a comment needs a space before its #")
         else:
-            self._keep(layout.check_block_start(self._prepared.text, start.index, indent))
+            self._keep(blocks.check_block_start(self._prepared.text, start.index, indent))
 
     def _check_softened(self, event: _Event, *, is_block: bool) -> None:
         offset, indent = event.start_mark.index, self._top.indent
