@@ -11,7 +11,7 @@ from codeboost.errors import GitError, InputError
 from codeboost.gitrepo import BlobReader, GitRepo, TreeEntry
 from codeboost.sandbox.archive import END, MTIME, Kind, make_header, measure, pad
 from codeboost.sandbox.onecommit import GitFile
-from codeboost.sandbox.profile import HOME, USER_ID, WORKSPACE
+from codeboost.sandbox.profile import HOME, TMP, USER_ID, WORKSPACE
 from codeboost.sandbox.tree import SnapshotTree, is_lfs_pointer, show_paths
 
 __all__ = ["LayerPlan", "archive_extras", "is_whiteout", "measure_layer", "write_layer"]
@@ -24,6 +24,7 @@ _EXECUTABLE = 0o111
 _READ_BYTES = 1 << 20
 _ROOT = WORKSPACE[1:].encode()
 _HOME = HOME[1:].encode()
+_TMP = TMP[1:].encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def _list_entries(plan: LayerPlan) -> list[TreeEntry]:
 
 def measure_layer(plan: LayerPlan) -> int:
     size = sum(measure(folder, Kind.FOLDER) for folder in _iterate_folders(plan))
-    size += measure(_HOME.rpartition(b"/")[0], Kind.FOLDER) + measure(_HOME, Kind.FOLDER)
+    size += sum(measure(folder, Kind.FOLDER) for folder in (_TMP, _HOME.rpartition(b"/")[0], _HOME))
     size += measure(_ROOT + b"/" + _OPAQUE, Kind.FILE) if plan.hides_base else 0
     for entry in _list_entries(plan):
         name = _ROOT + b"/" + entry.path
@@ -79,6 +80,8 @@ def measure_layer(plan: LayerPlan) -> int:
 
 def write_layer(plan: LayerPlan, top: bytes = b"") -> Iterator[bytes]:
     """The tar of the layer; ``top`` goes before every name (``b"tree/"``)."""
+    # What is mounted there takes its mode from this folder; the base may have a closed one, a link or a file there.
+    yield make_header(top + _TMP, Kind.FOLDER, mode=0o1777)
     yield make_header(top + _HOME.rpartition(b"/")[0], Kind.FOLDER, mode=0o755)
     yield make_header(top + _HOME, Kind.FOLDER, mode=0o755, owner=plan.owner)
     for folder in _iterate_folders(plan):

@@ -17,7 +17,7 @@ from codeboost.sandbox.container import make_name, remove_container
 from codeboost.sandbox.files import open_tar
 from codeboost.sandbox.layer import LayerPlan, measure_layer, write_layer
 from codeboost.sandbox.owner import Label
-from codeboost.sandbox.profile import WORKSPACE
+from codeboost.sandbox.profile import TMP, WORKSPACE
 from codeboost.sandbox.tree import SnapshotTree, show_paths
 from codeboost.visible import cut
 
@@ -154,6 +154,8 @@ def _build_by_copy(
     lines = (
         f"FROM {base_id}\n"
         f"LABEL {Label.KIND}={labels[Label.KIND]}\n"
+        # From above, so that it arrives as it is, in place of whatever stands there.
+        "COPY above /\n"
         f"COPY --chown={plan.owner}:{plan.owner} tree/home /home/\n"
         f"COPY --chown={plan.owner}:{plan.owner} tree/workspace {WORKSPACE}/\n"
         f"WORKDIR {WORKSPACE}\nENTRYPOINT []\nCMD []\nHEALTHCHECK NONE\n"
@@ -161,6 +163,7 @@ def _build_by_copy(
 
     def write() -> Iterator[bytes]:
         yield from wrap(b"Dockerfile", lines.encode())
+        yield make_header(b"above" + TMP.encode(), Kind.FOLDER, mode=0o1777)
         yield from write_layer(plan, b"tree/")
 
     # Labels go first over the wire, so what the tree lacks has to be known before.

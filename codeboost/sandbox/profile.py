@@ -16,6 +16,7 @@ from codeboost.sandbox.base import HARD, EngineRecord
 __all__ = [
     "HOME",
     "OPEN_FILES",
+    "TMP",
     "USER_ID",
     "WORKSPACE",
     "Bounds",
@@ -30,6 +31,7 @@ __all__ = [
 USER_ID = 10001
 WORKSPACE = "/workspace"
 HOME = "/home/codeboost"
+TMP = "/tmp"  # noqa: S108
 OPEN_FILES = 8192
 _SHM_BYTES = 64 << 20
 _TMP_INODES = 1 << 18
@@ -81,7 +83,7 @@ class ContainerSettings:
 def make_environment(image: Sequence[str], policy: Mapping[str, str]) -> dict[str, str]:
     """The whole environment of a program: the image's, ours, then the policy's. Nothing of the caller's."""
     inherited = dict(entry.partition("=")[::2] for entry in image)
-    promised = {"CI": "true", "HOME": HOME, "LANG": "C.UTF-8", "TMPDIR": "/tmp", "TZ": "UTC"}  # noqa: S108
+    promised = {"CI": "true", "HOME": HOME, "LANG": "C.UTF-8", "TMPDIR": TMP, "TZ": "UTC"}
     return {"PATH": _PATH} | inherited | promised | dict(policy)
 
 
@@ -139,7 +141,7 @@ def make_config(settings: ContainerSettings) -> dict[str, Any]:
                 {"Name": "core", "Soft": 0, "Hard": 0},
                 {"Name": "fsize", "Soft": limits.disk_bytes, "Hard": limits.disk_bytes},
             ],
-            "Tmpfs": {"/tmp": tmp + (f",nr_inodes={_TMP_INODES}" if settings.bounds.tmp_inodes else "")},  # noqa: S108
+            "Tmpfs": {TMP: tmp + (f",nr_inodes={_TMP_INODES}" if settings.bounds.tmp_inodes else "")},
             **({"StorageOpt": {"size": str(limits.disk_bytes)}} if settings.bounds.quota else {}),
             **({"Runtime": settings.runtime} if settings.runtime else {}),
         },

@@ -41,7 +41,7 @@ from codeboost.visible import cut
 __all__ = ["REPOSITORY", "SetupPlace", "prepare_setup"]
 
 REPOSITORY = "codeboost/setup"
-_FORMAT = 2
+_FORMAT = 3
 _SHOWN_BYTES = 64 << 10
 _SLACK_S = 300.0
 

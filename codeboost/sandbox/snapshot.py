@@ -24,7 +24,7 @@ from codeboost.sandbox.tree import SnapshotTree, read_tree
 
 __all__ = ["FORMAT", "REPOSITORY", "LaidTree", "make_bare_image", "note_use", "take_snapshot"]
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever the same input would give other bytes."""
 REPOSITORY = "codeboost/snapshot"
 

@@ -100,7 +100,8 @@ def test_a_sandbox_without_a_protection_is_red(weakened: Any, executor: Any, gro
     report = operation.DoctorReport(executor.describe(), ANY_IMAGE, results)
     assert report.exit_code == 4
     red = [result for result in results if not result.is_green]
-    assert f"{len(red)} of {len(results)} promises do not hold here" in render_doctor(report)
+    verb = "does" if len(red) == 1 else "do"
+    assert f"{len(red)} of {len(results)} promises {verb} not hold here" in render_doctor(report)
     # It is not that nothing at all works there.
     untouched = [entry.name for entry in PROBES if found[entry.name].is_green]
     assert len(untouched) > len(PROBES) / 2, [(result.name, result.detail) for result in red]

@@ -521,3 +521,27 @@ def test_a_snapshot_of_a_large_file_needs_little_memory(lab: Any, client: Any) -
     client.remove_image(image)
     assert int(own) < 60 << 10
     assert int(git) < 60 << 10
+
+
+@pytest.mark.parametrize("fallback", [False, True])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RUN rm -rf /tmp",
+        "RUN chmod 0700 /tmp",
+        "RUN rm -rf /tmp && ln -s /var/tmp /tmp && chmod 0755 /var/tmp",
+        "RUN rm -rf /tmp && touch /tmp",
+    ],
+)
+def test_whatever_the_base_image_has_for_a_temporary_folder(
+    lab: Any, based: Any, monkeypatch: Any, line: str, fallback: Any
+) -> None:
+    # What is mounted there takes its mode from what was there.
+    lab.image_id = based(line)
+    lab.repo.write("a", os.urandom(8))
+    if fallback:
+        monkeypatch.setattr(EngineClient, "load_image", refuse_load)
+    outcome = lab.run(
+        "python3", "-c", "import os, tempfile; tempfile.mkstemp(); print(oct(os.lstat('/tmp').st_mode))"
+    )
+    assert (outcome.verdict, outcome.stdout.head) == (Verdict.PASSED, b"0o41777\n")
