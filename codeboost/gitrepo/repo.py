@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -354,20 +353,14 @@ class GitRepo:
     @contextmanager
     def open_scratch(self) -> Iterator[ScratchRepo]:
         """A temporary git folder of our own that borrows this repository's objects, and nothing else of it."""
-        from codeboost.gitrepo.scratch import ScratchRepo  # noqa: PLC0415 - few commands need it
+        from codeboost.gitrepo.scratch import ScratchRepo, hold_folder  # noqa: PLC0415 - few commands need it
 
-        try:
-            folder = Path(tempfile.mkdtemp(prefix="codeboost-git-"))
-        except OSError as error:
-            raise GitError(f"no temporary folder can be made in {tempfile.gettempdir()}: {error}") from error
-        try:
+        with hold_folder() as folder:
             try:
                 scratch = ScratchRepo.make(folder, self.common_dir / "objects", self._read_object_format())
             except OSError as error:
                 raise GitError(f"no space in {cut(str(folder.parent), 200)}: {error.strerror}") from error
             yield scratch
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _read_object_format(self) -> str:
         return (self.read_config("extensions.objectFormat") or "sha1").lower()

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
-from collections.abc import Iterable
+import stat
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +18,12 @@ from codeboost.gitrepo.process import make_environment, run_git
 from codeboost.gitrepo.records import TreeEntry
 from codeboost.visible import cut
 
-__all__ = ["ScratchRepo"]
+__all__ = ["ScratchRepo", "hold_folder"]
+
+_PREFIX = "codeboost-git-"
+_MARK = "in-use"
+# Between the making of a folder and its lock lies a moment in which it looks as if nobody held it.
+_YOUNG_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +109,51 @@ class ScratchRepo:
                 hint="make room there, or set TMPDIR to another folder",
             )
         raise GitError(f"git {arguments[0]} failed on borrowed objects: {cut(said.split(chr(10))[0], 200)}")
+
+
+@contextmanager
+def hold_folder() -> Iterator[Path]:
+    """A temporary folder, gone afterwards. What killed processes left of theirs, maybe a whole pack, goes first.
+
+    A lock says who lives: the kernel lets go of it when its holder dies. GitError when no folder can be made.
+    """
+    parent = tempfile.gettempdir()
+    try:
+        _remove_left(Path(parent))
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    except OSError as error:
+        raise GitError(f"no temporary folder can be made in {parent}: {error}") from error
+    try:
+        try:
+            mark = os.open(folder / _MARK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise GitError(f"no space in {cut(parent, 200)}: {error.strerror}") from error
+        try:
+            with suppress(OSError):
+                fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield folder
+        finally:
+            os.close(mark)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_left(parent: Path) -> None:
+    with os.scandir(parent) as entries:
+        places = [Path(entry.path) for entry in entries if entry.name.startswith(_PREFIX)]
+    for place in places:
+        # Somebody else may be removing it just now, or it may be another user's.
+        with suppress(OSError):
+            found = place.lstat()
+            is_old = time.time() - found.st_mtime > _YOUNG_S
+            if is_old and stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+                _remove_unheld(place)
+
+
+def _remove_unheld(place: Path) -> None:
+    mark = os.open(place / _MARK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(place, ignore_errors=True)
+    finally:
+        os.close(mark)
