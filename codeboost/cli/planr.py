@@ -20,7 +20,7 @@ import typer
 from codeboost.cli.answers import PROGRAM, Answer, ProblemsError, explain, fail, write
 from codeboost.cli.options import refuse_odd_bytes
 from codeboost.cli.registry import COMMANDS, Command, Group, register
-from codeboost.cli.roots import RootOption, choose_root, join_roots, load_workspace
+from codeboost.cli.roots import RootOption, choose_root, join_roots, load_workspace, read_path
 from codeboost.cli.streams import fill_streams
 from codeboost.errors import CodeboostError, UsageError
 from codeboost.reporting.tasks import render_goal, render_tasks
@@ -245,7 +245,7 @@ def show_board(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FILE", help="Where the page goes; by default boardOut of planr.config.json."
+            "--out", metavar="FILE", parser=read_path, help="Default: boardOut of planr.config.json."
         ),
     ] = None,
     serve: Annotated[

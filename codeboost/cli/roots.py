@@ -15,11 +15,24 @@ from codeboost.visible import cut
 if TYPE_CHECKING:
     from codeboost.planr.workspace import Workspace
 
-__all__ = ["RootOption", "choose_root", "join_roots", "load_workspace"]
+__all__ = ["RootOption", "choose_root", "join_roots", "load_workspace", "read_path"]
+
+
+def read_path(word: str) -> Path:
+    """What an option of a path says; an unset variable of a script must not mean the folder we are in."""
+    if not word:
+        raise typer.BadParameter("it is empty; leave the option out if the default is meant")
+    return Path(word)
+
 
 RootOption = Annotated[
     Path | None,
-    typer.Option("--root", metavar="DIR", help="The planning root. Default: search upwards from here."),
+    typer.Option(
+        "--root",
+        metavar="DIR",
+        parser=read_path,
+        help="The planning root. Default: search upwards from here.",
+    ),
 ]
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 from codeboost.errors import InfrastructureError, InputError
 from codeboost.planr.history import History, HistoryReader
+from codeboost.planr.plainfile import open_plain
 from codeboost.planr.storage import replace_file
 from codeboost.planr.workspace import Workspace
 from codeboost.visible import cut
@@ -74,7 +75,7 @@ def write_board(file: Path, page: str) -> None:
     def refuse_others() -> None:
         if not _may_replace(file):
             raise InputError(
-                f"{cut(str(file))} exists and is no board: it is not replaced",
+                f"{cut(str(file), 300)} exists and is no board: it is not replaced",
                 hint="name another file with --out",
             )
 
@@ -85,14 +86,14 @@ def write_board(file: Path, page: str) -> None:
         name = f".planr-board-{os.getpid()}.tmp"
         replace_file(file, page.encode("utf-8", "replace"), refuse_others, temporary=name)
     except OSError as error:
-        raise InfrastructureError(f"{cut(str(file))} cannot be written: {error.strerror}") from error
+        raise InfrastructureError(f"{cut(str(file), 300)} cannot be written: {error.strerror}") from error
 
 
 def _may_replace(file: Path) -> bool:
     if file.is_symlink():
         return False
     try:
-        with file.open("rb") as old:
+        with open(file, "rb", opener=open_plain) as old:
             return _MARK in old.read(_MARK_WITHIN)
     except FileNotFoundError:
         return True

@@ -49,19 +49,26 @@ class GoalChange(NamedTuple):
 
 def check_name(name: str, what: str) -> str:
     """``name`` if it can be the name of a task or goal file. An id is never a path: UsageError."""
-    if not name or "/" in name or "\\" in name or "\0" in name or name.startswith(".") or name == "README":
+    if not name or "/" in name or "\\" in name or "\0" in name or name.startswith("."):
         raise UsageError(f"{name_word(name)} is no {what}")
     return name
 
 
 def find_task_file(config: Config, task_id: str) -> str:
     """Where the file of a task is or would be, relative to the planning root."""
-    return f"{config.tasks_dir}/{check_name(task_id, 'task id')}.md"
+    return f"{config.tasks_dir}/{_name_file(task_id, 'task id', '.md')}"
 
 
 def find_goal_file(config: Config, name: str) -> str:
     """Where the file of a goal is or would be, relative to the planning root."""
-    return f"{config.goals_dir}/{check_name(name, 'goal name')}{config.goal_suffix}"
+    return f"{config.goals_dir}/{_name_file(name, 'goal name', config.goal_suffix)}"
+
+
+def _name_file(name: str, what: str, suffix: str) -> str:
+    file = check_name(name, what) + suffix
+    if file == "README.md":
+        raise UsageError(f"{name_word(name)} is no {what}: {file} is read by people alone")
+    return file
 
 
 def read_task_source(root: Path, task_id: str) -> bytes | None:
@@ -165,6 +172,9 @@ def set_goal(
             )
         if expected_state is not None and before.state is not expected_state:
             raise ConflictError(f"the goal {name_word(name)} is {before.state} by now, not {expected_state}")
+        if thread == "" and before.thread is None:
+            # As an owner: there is none to take away.
+            thread = None
         changed = rewrite_goal(data, state=state, thread=thread, scope=scope, title=title)
         after, errors, _ = parse_goal(changed, name, file)
         if after is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from codeboost.planr.model import Finding, name_word
+from codeboost.planr.plainfile import open_plain
 
 __all__ = ["CONFIG_NAME", "Config", "find_root", "is_inside", "load_config"]
 
@@ -43,7 +44,7 @@ def is_inside(path: Path, root: Path) -> bool:
 def load_config(root: Path) -> tuple[Config, list[Finding]]:
     """The configuration of a planning root, and what is wrong with it. Unknown and legacy keys mean nothing."""
     try:
-        with open(root / CONFIG_NAME, "rb") as file:  # noqa: PTH123 - Path.open costs more than the read
+        with open(root / CONFIG_NAME, "rb", opener=open_plain) as file:
             data = file.read(_SIZE_LIMIT + 1)
     except FileNotFoundError:
         data = b"{}"
@@ -97,7 +98,16 @@ def _read_path(value: object, root: Path) -> tuple[str, str | None]:
         return "", f"{name_word(value)} must be relative to the planning root"
     if path == "." or path.startswith("../") or path == ".." or not is_inside(root / path, root):
         return "", f"{name_word(value)} must lead to a place below the planning root"
+    if _leads_into_git(path) or _leads_into_git(
+        os.path.relpath(os.path.realpath(root / path), os.path.realpath(root))
+    ):
+        return "", f"{name_word(value)} must not lead into a .git folder"
     return path, None
+
+
+def _leads_into_git(path: str) -> bool:
+    """Where a file more or less changes what git does. Some file systems do not tell ``.GIT`` from ``.git``."""
+    return ".git" in path.lower().split("/")
 
 
 def _is_nameable(text: str) -> bool:

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from codeboost.planr.plainfile import open_plain
+
 if TYPE_CHECKING:
     from codeboost.gitrepo import GitRepo, TreeEntry
 
@@ -79,8 +81,7 @@ def _compare(
 
 
 def _read_plain(path: bytes) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
+    with os.fdopen(open_plain(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
         return file.read()
 
 

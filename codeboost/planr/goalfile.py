@@ -10,7 +10,7 @@ from codeboost.parsing.frontmatter import (
     render_value,
     rewrite_frontmatter,
 )
-from codeboost.planr.model import Finding, Goal, GoalState, name_word
+from codeboost.planr.model import Finding, Goal, GoalState, name_word, refuse_word
 
 __all__ = ["GOAL_STATES", "GOAL_WORDS", "parse_goal", "render_goal", "rewrite_goal"]
 
@@ -49,8 +49,7 @@ def parse_goal(data: bytes, name: str, file: str) -> tuple[Goal | None, list[Fin
     word = values.get("state")
     state = GOAL_STATES.get(word)
     if word is not None and state is None:
-        shown = word if isinstance(word, str) else ", ".join(word)
-        add("unknown-state", "state", f"state {name_word(shown)} is unknown; allowed: {ALLOWED_STATES}")
+        add("unknown-state", "state", refuse_word("state", word, ALLOWED_STATES))
     scope = values.get("scope", ())
     if not isinstance(scope, tuple):
         add("scope-type", "scope", "scope must be a list of task ids, such as [A-1, A-2] or []")

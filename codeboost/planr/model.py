@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from codeboost.visible import cut, escape
 
-__all__ = ["Finding", "Goal", "GoalState", "Status", "Task", "name_word", "natural_key"]
+__all__ = ["Finding", "Goal", "GoalState", "Status", "Task", "name_word", "natural_key", "refuse_word"]
 
 
 class Status(StrEnum):
@@ -96,3 +96,10 @@ def _spell_number(match: re.Match[str]) -> str:
 def name_word(word: str) -> str:
     """A word from a file, in quotes, for a message."""
     return f'"{cut(word, 60)}"'
+
+
+def refuse_word(key: str, found: str | tuple[str, ...], allowed: str) -> str:
+    """Why ``found`` is none of the ``allowed`` words of a key."""
+    if isinstance(found, tuple):
+        return f"{key} must be one word, not a list; allowed: {allowed}"
+    return f"{key} {name_word(found)} is unknown; allowed: {allowed}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from codeboost.errors import GitError, InfrastructureError, InputError, UsageError
 from codeboost.gitrepo import GitRepo
-from codeboost.planr.config import CONFIG_NAME, Config, load_config
+from codeboost.planr.config import CONFIG_NAME, Config, is_inside, load_config
+from codeboost.planr.plainfile import open_plain
 from codeboost.visible import cut
 
 __all__ = ["Scaffold", "init"]
@@ -55,7 +57,7 @@ def init(root: Path, *, in_repo: bool = False) -> Scaffold:
             raise InputError(str(errors[0]))
         maker.add(root / config.tasks_dir / "README.md", _read("tasks-README.md"))
         maker.add(root / config.goals_dir / "goal-template.md", _read("goal-template.md"))
-        maker.ignore(root / ".gitignore", config.board_out)
+        notes += maker.ignore(root / ".gitignore", config.board_out)
         if repo is not None:
             notes += maker.add_hook(repo)
     except OSError as error:
@@ -86,6 +88,11 @@ def _read(name: str) -> str:
     return (_ASSETS / name).read_text("utf-8")
 
 
+def _read_plain(path: Path) -> bytes:
+    with open(path, "rb", opener=open_plain) as file:
+        return file.read()
+
+
 class _Maker:
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -107,21 +114,26 @@ class _Maker:
         self.written.append(self._show(path))
         return True
 
-    def ignore(self, path: Path, entry: str) -> None:
-        """Add a line to ``.gitignore``, unless it is there; what is there stays."""
+    def ignore(self, path: Path, entry: str) -> list[str]:
+        """Add a line to ``.gitignore``, unless it is there; what is there stays. The answer says why there is none."""
         if entry.startswith(("#", "!")):
             entry = "\\" + entry
         if self.add(path, entry + "\n"):
-            return
-        old = path.read_bytes()
+            return []
+        if path.is_symlink() and not is_inside(path, self.root):
+            return [
+                ".gitignore is a link that leads out of here and was left alone: add the board to it if you like"
+            ]
+        old = _read_plain(path)
         if entry.encode() in (line.strip().removeprefix(b"/") for line in old.splitlines()):
-            return
+            return []
         ending = b"\r\n" if old.endswith(b"\r\n") else b"\n"
         gap = b"" if not old or old.endswith(b"\n") else b"\n"
         with path.open("ab") as file:
             file.write(gap + entry.encode() + ending)
         self.kept.remove(self._show(path))
         self.written.append(self._show(path))
+        return []
 
     def add_hook(self, repo: GitRepo) -> list[str]:
         """Add the pre-commit hook; the answer says why there is none."""
@@ -133,8 +145,10 @@ class _Maker:
         script = _read("pre-commit").replace("@ROOT@", shlex.quote(below))
         if self.add(folder / "pre-commit", script, 0o777):
             return []
-        if "planr check" in (folder / "pre-commit").read_text("utf-8", "replace"):
-            return []
+        with suppress(OSError):
+            # No plain file, or one that cannot be read: it is somebody else's.
+            if b"planr check" in _read_plain(folder / "pre-commit"):
+                return []
         return ["the repository has a pre-commit hook of its own: add `planr check` to it if you like"]
 
     def _show(self, path: Path) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from codeboost.errors import ConflictError, InfrastructureError, InputError
 from codeboost.planr.config import is_inside
+from codeboost.planr.plainfile import open_plain
 from codeboost.visible import cut
 
 __all__ = ["Writer", "lock_root", "replace_file"]
@@ -37,7 +38,8 @@ class Writer:
     def read(self, file: str) -> bytes | None:
         """The content of ``file`` (relative to the root), or None when there is none."""
         try:
-            return self._resolve(file).read_bytes()
+            with open(self._resolve(file), "rb", opener=open_plain) as found:
+                return found.read()
         except FileNotFoundError:
             return None
         except OSError as error:

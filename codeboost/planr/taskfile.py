@@ -11,7 +11,7 @@ from codeboost.parsing.frontmatter import (
     render_value,
     rewrite_frontmatter,
 )
-from codeboost.planr.model import Finding, Status, Task, name_word
+from codeboost.planr.model import Finding, Status, Task, name_word, refuse_word
 
 __all__ = ["STATUSES", "TASK_WORDS", "parse_status", "parse_task", "render_task", "rewrite_task"]
 
@@ -124,9 +124,8 @@ def _explain(values: dict[str, Value], lines: dict[str, int], task_id: str, file
     status = values.get("status")
     if status is None:
         add("missing-field", "status", f"status is required; allowed: {ALLOWED_STATUSES}")
-    elif not isinstance(status, str) or status not in STATUSES:
-        shown = status if isinstance(status, str) else ", ".join(status)
-        add("unknown-status", "status", f"status {name_word(shown)} is unknown; allowed: {ALLOWED_STATUSES}")
+    elif status not in STATUSES:
+        add("unknown-status", "status", refuse_word("status", status, ALLOWED_STATUSES))
     if not isinstance(values.get("depends", ()), tuple):
         add("depends-type", "depends", "depends must be a list of task ids, such as [A-1, A-2] or []")
     if isinstance(values.get("owner"), tuple):

@@ -12,6 +12,7 @@ from codeboost.planr.config import Config, find_root, is_inside, load_config
 from codeboost.planr.goalfile import parse_goal
 from codeboost.planr.graph import Graph
 from codeboost.planr.model import Finding, Goal, GoalState, Task, natural_key
+from codeboost.planr.plainfile import open_plain
 from codeboost.planr.taskfile import parse_task
 
 __all__ = ["Workspace", "find_root"]
@@ -150,10 +151,7 @@ def _read_file(path: str, root: Path, *, is_link: bool) -> tuple[bytes, str | No
     if is_link and not is_inside(Path(path), root):
         return b"", "is a link that leads out of the planning root, or nowhere"
     try:
-        # Without waiting: a pipe that bears a task's name must not hold everything up.
-        descriptor = os.open(
-            path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if is_link else os.O_NOFOLLOW)
-        )
+        descriptor = open_plain(path, os.O_RDONLY | (0 if is_link else os.O_NOFOLLOW))
     except OSError as error:
         return b"", f"cannot be read: {error.strerror}"
     try:

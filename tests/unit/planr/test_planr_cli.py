@@ -43,6 +43,9 @@ USAGE = [
     ["list", "--status", "open", "--status", "done"],
     ["list", "--goal", "absent"],
     ["list", "--goal"],
+    ["list", "--root", ""],
+    ["--root", "", "check"],
+    ["board", "--out", ""],
     ["next"],
     ["next", "--goal", "g", "--stream", "S1"],
     ["next", "--goal", "absent"],
@@ -89,6 +92,20 @@ def test_usage_errors(
     assert said.data["ok"] is False
     assert len(said.data["errors"]) == 1
     assert before == {path: path.read_bytes() for path in root.rglob("*.*") if path.is_file()}
+
+
+def test_a_list_where_a_word_belongs_is_called_that(root: Path, planr: Planr) -> None:
+    (root / "tasks/B-1.md").write_text("---\nid: B-1\ntitle: t\nstatus: [open]\ntrack: c\n---\n")
+    (root / "plans/bad-goal.md").write_text("---\nstate:\n  - done\n---\n")
+    errors = planr("check", "--json", "--root", root).data["errors"]
+    assert [error.partition(" must be one word, not a list")[1] != "" for error in errors] == [True, True], (
+        errors
+    )
+
+
+def test_a_goal_called_readme(root: Path, planr: Planr) -> None:
+    (root / "plans/README-goal.md").write_text("---\ntitle: t\nstate: draft\nscope: []\n---\n")
+    assert planr("goal", "README", "running", "--json", "--root", root).data["state"] == "running"
 
 
 def test_no_root_and_root_twice(

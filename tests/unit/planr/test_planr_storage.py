@@ -116,8 +116,30 @@ def test_an_id_is_never_a_path(root: Path, name: str) -> None:
         set_task(root, name, status=Status.DONE)
     with pytest.raises(UsageError):
         write_task(root, name, TASK, expected=None)
+    if name != "README":
+        with pytest.raises(UsageError):
+            write_goal(root, name, b"", expected=None)
+
+
+def test_a_goal_may_be_called_readme_but_its_file_may_not(root: Path) -> None:
+    """As the folder is read: ``README.md`` is no goal, ``README-goal.md`` is one."""
+    text = b"---\ntitle: g\nstate: draft\n---\n"
+    write_goal(root, "README", text, expected=None)
+    assert set_goal(root, "README", state=GoalState.DONE).after.state == "done"
+    assert (root / "plans/README-goal.md").read_bytes() == text.replace(b"draft", b"done")
+    (root / "planr.config.json").write_text('{"goalSuffix": ".md"}')
     with pytest.raises(UsageError):
-        write_goal(root, name, b"", expected=None)
+        write_goal(root, "README", text, expected=None)
+
+
+def test_nothing_is_taken_away_where_nothing_is(root: Path) -> None:
+    text = b"---\ntitle: g\nstate: draft\n---\n"
+    write_goal(root, "g", text, expected=None)
+    assert set_goal(root, "g", thread="").after.thread is None
+    assert (root / "plans/g-goal.md").read_bytes() == text
+    set_goal(root, "g", thread="t")
+    assert set_goal(root, "g", thread="").after.thread is None
+    assert (root / "plans/g-goal.md").read_bytes() == text.replace(b"draft\n", b'draft\nthread: ""\n')
 
 
 def test_goal_lines(root: Path) -> None:
