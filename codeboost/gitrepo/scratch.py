@@ -22,7 +22,7 @@ __all__ = ["ScratchRepo", "hold_folder"]
 
 _PREFIX = "codeboost-git-"
 _MARK = "in-use"
-# Between the making of a folder and its lock lies a moment in which it looks as if nobody held it.
+# Between the making of a folder and its mark lies a moment in which it looks as if nobody held it.
 _YOUNG_S = 60.0
 
 
@@ -125,12 +125,15 @@ def hold_folder() -> Iterator[Path]:
         raise GitError(f"no temporary folder can be made in {parent}: {error}") from error
     try:
         try:
-            mark = os.open(folder / _MARK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            unlocked = folder / f"{_MARK}.new"
+            mark = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise GitError(f"no space in {cut(parent, 200)}: {error.strerror}") from error
         try:
             with suppress(OSError):
                 fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # What bears the name was locked before it did.
+                unlocked.rename(folder / _MARK)
             yield folder
         finally:
             os.close(mark)
@@ -145,13 +148,13 @@ def _remove_left(parent: Path) -> None:
         # Somebody else may be removing it just now, or it may be another user's.
         with suppress(OSError):
             found = place.lstat()
-            is_old = time.time() - found.st_mtime > _YOUNG_S
-            if is_old and stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
-                _remove_unheld(place)
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+                is_old = time.time() - found.st_mtime > _YOUNG_S
+                _remove_unheld(place, os.O_CREAT if is_old else 0)
 
 
-def _remove_unheld(place: Path) -> None:
-    mark = os.open(place / _MARK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+def _remove_unheld(place: Path, create: int) -> None:
+    mark = os.open(place / _MARK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | create, 0o600)
     try:
         fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(place, ignore_errors=True)

@@ -55,10 +55,10 @@ def test_what_a_killed_process_left_goes_and_a_living_ones_stays(checkout: Path,
         places = [Path((holder.stdout or sys.stdin).readline().strip()) for holder in holders]
         dead.send_signal(signal.SIGKILL)
         dead.wait()
-        # One that is just being made has nothing to tell it apart from one that was left.
-        for place in places:
-            age(place)
+        # One that is just being made has nothing to tell it apart from one that was left, but for its age.
         (fresh := temporary / "codeboost-git-fresh").mkdir()
+        (old := temporary / "codeboost-git-old").mkdir()
+        age(old)
         (foreign := temporary / "something-else").mkdir()
         (link := temporary / "codeboost-git-link").symlink_to(foreign)
         age(foreign)
