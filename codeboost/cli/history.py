@@ -54,7 +54,10 @@ def log(
         ),
     ],
     stream: Annotated[
-        str | None, typer.Option("--stream", metavar="NAME", help="Only stdout, or only stderr.")
+        str | None,
+        typer.Option(
+            "--stream", metavar="NAME", help="Only stdout, or only stderr; --raw takes stdout without it."
+        ),
     ] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="The very bytes of one stream of one attempt; never to a terminal.")

@@ -254,7 +254,7 @@ def diff(
     repo: RepoOption = None,
     as_json: JsonFlag = False,
 ) -> int:
-    """Show item by item what changed between two revisions."""
+    """Show item by item what changed between two revisions, and whether their base commit or policy did."""
     from codeboost.operations.project import open_project, require_plan  # noqa: PLC0415
     from codeboost.plan.difference import compare_plans  # noqa: PLC0415
     from codeboost.reporting.plans import describe_difference, render_difference  # noqa: PLC0415
@@ -262,12 +262,12 @@ def diff(
 
     with Store.open() as store:
         project = open_project(store, Path.cwd(), repo)
-        plans = [require_plan(project, issue, revision).plan for revision in (before, after)]
-    difference = compare_plans(*plans)
+        old, new = (require_plan(project, issue, revision) for revision in (before, after))
+    difference = compare_plans(old.plan, new.plan)
     if as_json:
-        emit("plan diff", describe_difference(difference))
+        emit("plan diff", describe_difference(difference, old, new))
     else:
-        say(render_difference(difference, color=wants_color(sys.stdout)))
+        say(render_difference(difference, old, new, color=wants_color(sys.stdout)))
     return 0
 
 

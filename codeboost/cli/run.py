@@ -42,7 +42,8 @@ def run(
         ),
     ] = None,
     item: Annotated[
-        list[str] | None, typer.Option("--item", metavar="P1", help="Only this item; may be given again.")
+        list[str] | None,
+        typer.Option("--item", metavar="P1", help="Only this item (or task, GH412-P1); may be given again."),
     ] = None,
     only_failed: Annotated[
         bool, typer.Option("--only-failed", help="Only items that did not pass when they last ran.")

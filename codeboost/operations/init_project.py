@@ -11,6 +11,7 @@ from codeboost.operations.project import parse_slug
 from codeboost.planr import scaffold
 from codeboost.planr.config import find_root, load_config
 from codeboost.policy import POLICY_FILE
+from codeboost.policy.values import read_image
 from codeboost.store.database import Store
 from codeboost.store.plans import RepositoryRecord, bind_checkout, find_checkout, find_repository
 from codeboost.visible import cut
@@ -82,6 +83,11 @@ def init_project(
 
     The repository is ``slug``, else what ``origin`` says; UsageError when neither says it.
     """
+    if image is not None:
+        try:
+            read_image(image)
+        except ValueError as error:
+            raise UsageError(f"--image: {error}") from error
     git = GitRepo.open(start)
     if git.is_bare:
         raise UsageError(

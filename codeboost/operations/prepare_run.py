@@ -10,6 +10,7 @@ from codeboost.gitrepo import GitRepo
 from codeboost.limits import format_duration
 from codeboost.operations.check_approval import Gate, load_gate, load_reviewed_gate
 from codeboost.operations.evidence import collect_evidence_of
+from codeboost.operations.move_tasks import name_task
 from codeboost.operations.project import Project, require_plan
 from codeboost.operations.run_model import Ground, ResumeRequest, RunRequest
 from codeboost.operations.schedule import list_commands
@@ -43,7 +44,7 @@ def prepare_run(project: Project, request: RunRequest) -> Ground:
     if request.only_failed:
         items = _choose_failed(project, stored, commit, tree)
     else:
-        items = _choose_items(stored.plan, request.items)
+        items = _choose_items(stored.plan, request.items, policy.task_prefix)
     return _lay_ground(
         project, request, stored, commit, items, policy, _choose_image(request, policy, stored.base_commit)
     )
@@ -204,12 +205,14 @@ def _holds(git: GitRepo, head: str, commit: str) -> bool:
 # Which items
 
 
-def _choose_items(plan: Plan, wanted: Sequence[str]) -> tuple[Item, ...]:
+def _choose_items(plan: Plan, wanted: Sequence[str], prefix: str) -> tuple[Item, ...]:
+    """The items that are named, as the plan does (``P1``) or as their tasks are (``GH412-P1``); without names all."""
     known = [item.id for item in plan.items]
-    for item_id in wanted:
+    ids = {name: name.removeprefix(name_task(prefix, plan.issue, "")) for name in wanted}
+    for name, item_id in ids.items():
         if item_id not in known:
-            raise UsageError(f"the plan has no item '{cut(item_id)}'", hint=f"it has {', '.join(known)}")
-    return tuple(item for item in plan.items if not wanted or item.id in wanted)
+            raise UsageError(f"the plan has no item '{cut(name)}'", hint=f"it has {', '.join(known)}")
+    return tuple(item for item in plan.items if not wanted or item.id in ids.values())
 
 
 def _choose_failed(project: Project, stored: StoredPlan, commit: str, tree: str) -> tuple[Item, ...]:

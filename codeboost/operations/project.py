@@ -53,7 +53,7 @@ def open_project(store: Store, start: Path, slug: str | None = None) -> Project:
     if bound is None:
         raise UsageError(
             f"{cut(str(git.top), 200)} is not set up for codeboost yet",
-            hint="run `codeboost init` here once: it records which repository this is",
+            hint=f"run `codeboost init` here once: it records which repository this is, in the store at {store.home}",
         )
     origin = git.find_remote()
     if str(origin or "") != (bound.origin or ""):
@@ -93,11 +93,16 @@ def require_plan(project: Project, issue: int, revision: int | None = None) -> S
     else:
         stored = find_plan(project.store, project.repository.id, issue, revision)
     if stored is None:
-        what = (
-            f"no plan for issue {issue}" if revision is None else f"no revision {revision} for issue {issue}"
-        )
+        latest = find_latest_plan(project.store, project.repository.id, issue)
+        if latest is not None:
+            # Revisions are numbered without a gap.
+            has = "revision 1 alone" if latest.revision == 1 else f"revisions 1 to {latest.revision}"
+            raise UsageError(
+                f"there is no revision {revision} for issue {issue} of {project.repository.slug}",
+                hint=f"it has {has}",
+            )
         raise UsageError(
-            f"there is {what} of {project.repository.slug}",
+            f"there is no plan for issue {issue} of {project.repository.slug}",
             hint=f"import one with `codeboost plan import FILE --issue {issue}`",
         )
     return stored

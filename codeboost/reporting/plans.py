@@ -184,7 +184,11 @@ def _render_text(plan: Plan) -> str:
 # diff
 
 
-def describe_difference(difference: PlanDifference) -> dict[str, Any]:
+# What an approval holds fast beside the plan's own text.
+_GROUND = ("base_commit", "policy_digest")
+
+
+def describe_difference(difference: PlanDifference, old: StoredPlan, new: StoredPlan) -> dict[str, Any]:
     before, after = to_document(difference.before), to_document(difference.after)
     return {
         "before": difference.before.revision,
@@ -206,6 +210,11 @@ def describe_difference(difference: PlanDifference) -> dict[str, Any]:
             for name in difference.fields
             if name in before
         },
+        "ground": {
+            name: {"before": getattr(old, name), "after": getattr(new, name)}
+            for name in _GROUND
+            if getattr(old, name) != getattr(new, name)
+        },
     }
 
 
@@ -214,12 +223,16 @@ def _pick(document: dict[str, Any], item_id: str) -> dict[str, Any]:
     return found
 
 
-def render_difference(difference: PlanDifference, *, color: bool) -> str:
-    """Item by item, then line by line within each field that differs."""
+def render_difference(difference: PlanDifference, old: StoredPlan, new: StoredPlan, *, color: bool) -> str:
+    """What the plans stand on, then item by item, and line by line within each field that differs."""
     before, after = to_document(difference.before), to_document(difference.after)
     lines = [f"revision {difference.before.revision} → revision {difference.after.revision}"]
+    moved = [name for name in _GROUND if getattr(old, name) != getattr(new, name)]
+    for name in moved:
+        lines.append(f"{name.replace('_', ' ')}:")
+        lines += _compare_lines(getattr(old, name), getattr(new, name), color=color)
     if difference.is_empty:
-        lines.append("nothing changed")
+        lines.append("nothing else changed" if moved else "nothing changed")
     for name in difference.fields:
         if name == "order":
             lines.append("the items stand in another order")

@@ -136,6 +136,14 @@ def test_a_partial_run_says_what_is_left_and_uses_the_passes_on_record(site: Any
     assert site.run(items=("P2",)).exit_code == 1, "a pass for another tree proves nothing"
 
 
+def test_an_item_may_be_named_as_its_task(site: Any, build: Any) -> None:
+    site.adopt(build.make_plan(build.make_item("P1", "true 1"), build.make_item("P2", "true 2")))
+    assert [item.id for item in site.run(items=("GH412-P2",)).items] == ["P2"]
+    for other in ("GH413-P2", "XY412-P2", "GH412-"):
+        with pytest.raises(UsageError, match=other):
+            site.run(items=(other,))
+
+
 def test_an_unknown_item_is_a_usage_error(site: Any, build: Any) -> None:
     site.adopt(build.make_plan(build.make_item("P1", "true")))
     with pytest.raises(UsageError, match="P9"):
