@@ -14,6 +14,7 @@ from codeboost.operations.export_tasks import TaskChange, export_tasks, find_reo
 from codeboost.operations.plan_context import make_context
 from codeboost.operations.plan_file import PlanFile
 from codeboost.operations.project import Project
+from codeboost.plan.difference import compare_plans
 from codeboost.plan.loader import check_plan
 from codeboost.planr.config import find_root
 from codeboost.policy import read_policy
@@ -44,6 +45,8 @@ class ImportResult:
     """A person said no to opening tasks again that were done; nothing was stored."""
     has_policy: bool = True
     """Whether the base commit has a codeboost.toml."""
+    repeats: int | None = None
+    """The revision before it, if that says the same on the same base commit and policy."""
 
 
 def import_plan(
@@ -100,7 +103,13 @@ def import_plan(
         root,
         tuple(tasks),
         has_policy=policy.present,
+        repeats=old.revision if old is not None and _is_same(old, stored) else None,
     )
+
+
+def _is_same(old: StoredPlan, new: StoredPlan) -> bool:
+    same_ground = (old.base_commit, old.policy_digest) == (new.base_commit, new.policy_digest)
+    return same_ground and compare_plans(old.plan, new.plan).is_empty
 
 
 def finish_export(project: Project, root: Path, issue: int, prefix: str) -> list[TaskChange]:

@@ -47,6 +47,7 @@ def describe_import(result: ImportResult) -> dict[str, Any]:
         "stored": stored is not None,
         "plan": describe_plan_row(stored) if stored else None,
         "base_commit": result.base_commit,
+        "repeats": result.repeats,
         "goal": result.goal,
         "planning_root": str(result.root) if result.root else None,
         "tasks": [
@@ -67,7 +68,10 @@ def render_import(result: ImportResult) -> str:
     stored = result.stored
     assert stored is not None  # noqa: S101 - only a stored plan is rendered
     stored_as = f"base {stored.base_commit[:12]}, sha256 {stored.sha256[:12]}"
-    lines = [f"Stored revision {stored.revision} of the plan for issue {stored.issue} ({stored_as}).", ""]
+    lines = [f"Stored revision {stored.revision} of the plan for issue {stored.issue} ({stored_as})."]
+    if result.repeats is not None:
+        lines.append(f"It says what revision {result.repeats} says, on the same base and policy.")
+    lines.append("")
     width = max((len(task.task) for task in result.tasks), default=0)
     titles = {item.id: item.title for item in stored.plan.items}
     for task in result.tasks:

@@ -9,7 +9,7 @@ import pytest
 from codeboost.errors import UsageError
 from codeboost.operations.project import require_plan
 from codeboost.plan.difference import compare_plans
-from codeboost.reporting.plans import describe_difference, render_difference
+from codeboost.reporting.plans import describe_difference, render_difference, render_import
 
 
 def compare(site: Any, before: int, after: int) -> tuple[str, dict[str, Any]]:
@@ -20,8 +20,10 @@ def compare(site: Any, before: int, after: int) -> tuple[str, dict[str, Any]]:
 
 def test_another_base_and_policy_are_a_difference(site: Any, build: Any) -> None:
     plan = build.make_plan(build.make_item("P1", "true"))
-    site.import_plan(plan)
-    site.import_plan(plan)
+    assert site.import_plan(plan).repeats is None
+    again = site.import_plan(plan)
+    assert again.repeats == 1
+    assert "It says what revision 1 says, on the same base and policy." in render_import(again)
     text, data = compare(site, 1, 2)
     assert text == "revision 1 → revision 2\nnothing changed"
     assert data["ground"] == {}
@@ -30,7 +32,7 @@ def test_another_base_and_policy_are_a_difference(site: Any, build: Any) -> None
     policy = site.top / "codeboost.toml"
     policy.write_text(policy.read_text().replace("example:1", "example:2"))
     after = site.commit()
-    site.import_plan(plan)
+    assert site.import_plan(plan).repeats is None
     text, data = compare(site, 2, 3)
     assert f"base commit:\n    - {before}\n    + {after}\npolicy digest:\n" in text
     assert text.endswith("\nnothing else changed")
