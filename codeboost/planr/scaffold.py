@@ -61,7 +61,7 @@ def init(root: Path, *, in_repo: bool = False) -> Scaffold:
         if repo is not None:
             notes += maker.add_hook(repo)
     except OSError as error:
-        where = cut(str(error.filename or root))
+        where = cut(str(error.filename or root), 300)
         raise InfrastructureError(f"{where} cannot be written: {error.strerror}") from error
     return Scaffold(root, tuple(maker.written), tuple(maker.kept), tuple(notes))
 
@@ -104,11 +104,18 @@ class _Maker:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             # The hook names the root's folder, whose name need not be UTF-8.
-            with path.open("x", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-                file.write(content)
+            file = path.open("x", encoding="utf-8", errors="surrogateescape", newline="\n")
         except FileExistsError:
             self.kept.append(self._show(path))
             return False
+        try:
+            with file:
+                file.write(content)
+        except OSError as error:
+            # Half a file would be kept the next time.
+            path.unlink()
+            error.filename = str(path)
+            raise
         if mode & 0o111:
             path.chmod(path.stat().st_mode | 0o111)
         self.written.append(self._show(path))

@@ -191,3 +191,23 @@ def test_a_board_whose_name_git_would_take_for_something_else_is_ignored(
     assert git(repo, "check-ignore", name).strip().strip('"') == name
     assert planr("init", "--root", repo).code == 0
     assert (repo / ".gitignore").read_text().count(name) == 1
+
+
+@pytest.mark.parametrize("limit", [0, 200])
+def test_a_full_disk_leaves_no_half_file(tmp_path: Path, planr: Callable[..., Any], limit: int) -> None:
+    """What is there is kept the next time, so it must be whole."""
+    script = (
+        "import resource, sys; from codeboost.cli.planr import run;"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}));"
+        "sys.exit(run(['init', '--root', sys.argv[1]]))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], env=environment, capture_output=True, check=False
+    )
+    assert done.returncode == 1, done
+    failed = "planr.config.json" if limit == 0 else "tasks/README.md"
+    assert failed.encode() in done.stderr
+    assert not (tmp_path / failed).exists()
+    assert failed in planr("init", "--json", "--root", tmp_path).data["written"]
+    assert planr("check", "--root", tmp_path).code == 0
