@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from codeboost.parsing.fault import Fault
-from codeboost.parsing.layout import PRIVATE, Prepared
+from codeboost.parsing.layout import Prepared
 
 __all__ = ["check_block_start", "fold", "keep_tab"]
 
@@ -35,8 +35,7 @@ def keep_tab(prepared: Prepared, header: int, offset: int, indent: int) -> Prepa
         return prepared._replace(text=f"{text[:offset]}#{text[offset + 1 :]}")
     # Something else than a blank ends the search for the indentation. A folded scalar would fold a line that begins with
     # it, and must not, so libyaml reads it as it stands, and `fold` does the rest.
-    known = (chr(code) for code, char in prepared.restore.items() if char == "\t")
-    stand_in = next(known, "") or next(chr(code) for code in PRIVATE if chr(code) not in text)
+    stand_in = prepared.find_stand_in("\t")
     is_folded = text[header] == ">"
     start = "|" if is_folded else text[header]
     return prepared._replace(

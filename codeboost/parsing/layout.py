@@ -23,7 +23,6 @@ from yaml.tokens import (
 from codeboost.parsing.fault import Fault, FaultError
 
 __all__ = [
-    "PRIVATE",
     "Prepared",
     "Span",
     "check_comments",
@@ -46,7 +45,7 @@ _FLOW_START = re.compile(r"[\[{,:?][ \t\r\n]*[?:](?=[^\s,\[\]{}])")
 _LONG_ESCAPE = re.compile(r"\\U([0-9a-fA-F]{8})")
 # Two escapes that JSON takes for one character, as YAML has to that reads JSON; libyaml takes neither half.
 _PAIR = re.compile(r"(?<!\\)(?:\\\\)*+(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})")
-PRIVATE = range(0x100000, 0x10FFFE)
+_PRIVATE = range(0x100000, 0x10FFFE)
 
 _DIRECTIVE = re.compile(r"(?:\A|(?<=[\r\n]))%([^\r\n]*)")
 # A line that is neither blank nor a comment; nor a directive, for the first.
@@ -67,25 +66,29 @@ class Span(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A text for libyaml: ``restore`` maps stand-ins back; ``is_softened`` says that tabs were made spaces,
-    ``is_joined`` that line breaks were; ``folded`` are the offsets of block scalars that libyaml takes for literal ones.
+    """A text for libyaml, and what it was.
+
+    ``needs_spans`` says whether ``check_comments`` has anything to look at, ``is_softened`` that tabs were made spaces,
+    ``is_joined`` that line breaks were. ``restore`` maps stand-ins back, ``folded`` are the offsets of block scalars that
+    libyaml takes for literal ones, ``gaps`` those before which it gets a space more.
 
     In double quotes a stand-in may mean something else (``restore_escaped``): there alone a backslash escapes.
     """
 
     text: str
     original: str
+    needs_spans: bool
     restore: dict[int, str]
     restore_escaped: dict[int, str]
     is_softened: bool = False
     is_joined: bool = False
     folded: frozenset[int] = frozenset()
+    gaps: tuple[int, ...] = ()
 
-    def needs_spans(self) -> bool:
-        """Whether ``check_comments`` has anything to look at, so that scalars' places are worth keeping."""
-        text = self.original
-        has_glued_hash = "#" in text and _GLUED_HASH.search(text) is not None
-        return has_glued_hash or (bool(self.restore) and _QUOTED_ONLY.search(text) is not None)
+    def find_stand_in(self, char: str) -> str:
+        """A character that stands for ``char`` outside of double quotes: one that does already, or a free one."""
+        known = (chr(code) for code, meant in self.restore.items() if meant == char)
+        return next(known, "") or next(chr(code) for code in _PRIVATE if chr(code) not in self.text)
 
 
 def prepare(text: str) -> Prepared:
@@ -98,12 +101,15 @@ def prepare(text: str) -> Prepared:
     has_flow = ("[" in text or "{" in text) and _FLOW_START.search(text) is not None
     starts = list(_find_flow_starts(text)) if has_flow else []
     pairs = {match[1] for match in _PAIR.finditer(text)} if "\\u" in text else set()
+    needs_spans = ("#" in text and _GLUED_HASH.search(text) is not None) or (
+        special and _QUOTED_ONLY.search(text) is not None
+    )
     if not special and not starts and not pairs:
-        return Prepared(text, text, {}, {})
+        return Prepared(text, text, needs_spans, {}, {})
     characters = {pair: _join_pair(pair) for pair in sorted(pairs)}
     taken = {*map(ord, text), *map(ord, characters.values())}
     taken |= {int(code, 16) for code in _LONG_ESCAPE.findall(text)}
-    free = (chr(code) for code in PRIVATE if code not in taken)
+    free = (chr(code) for code in _PRIVATE if code not in taken)
     hidden = {char: next(free) for char in sorted({*_SPECIAL.findall(text), ":", "?"})}
     chars = list(text)
     for offset in starts:
@@ -123,7 +129,7 @@ def prepare(text: str) -> Prepared:
             lambda match: match[0].replace(match[1], stand_ins[match[1]].ljust(len(match[1]), filler)),
             replaced,
         )
-    return Prepared(replaced, text, restore, restore_escaped)
+    return Prepared(replaced, text, needs_spans, restore, restore_escaped)
 
 
 def _join_pair(pair: str) -> str:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from yaml.error import MarkedYAMLError
 
 from codeboost.parsing.fault import TOO_DEEP, Fault
 from codeboost.visible import cut
 
-__all__ = ["FLOW_MAP_GOES_ON", "IN_BLOCK_SCALAR", "LONE_DASH", "SECOND_DOCUMENT", "explain_problem"]
+__all__ = [
+    "FLOW_MAP_GOES_ON",
+    "IN_BLOCK_SCALAR",
+    "LONE_DASH",
+    "SECOND_DOCUMENT",
+    "UNEXPECTED_COLON",
+    "explain_problem",
+]
 
 LONE_DASH = "a lone - cannot stand in a flow collection; put it in quotes"
 FLOW_MAP_GOES_ON = "did not find expected ',' or '}'"
 IN_BLOCK_SCALAR = "while scanning a block scalar"
+UNEXPECTED_COLON = "found unexpected ':'"
 SECOND_DOCUMENT = "a second document begins here; a plan is one document"
 
 _PROBLEMS = {
@@ -43,12 +52,13 @@ _REASONS = {
 _DOCUMENT_END = re.compile(r"^\.\.\.(?:\s|\Z)", re.MULTILINE)
 
 
-def explain_problem(error: MarkedYAMLError, text: str) -> Fault:
+def explain_problem(error: MarkedYAMLError, text: str, find: Callable[[int], int]) -> Fault:
+    """The fault that ``error`` tells of; ``find`` turns its places into those of ``text``."""
     mark = error.problem_mark or error.context_mark
     problem, context = str(error.problem), str(error.context)
     if problem == "found unexpected end of stream" and error.context_mark:
         mark = error.context_mark
-    offset = min(mark.index, len(text)) if mark else 0
+    offset = min(find(mark.index), len(text)) if mark else 0
     reason = _REASONS.get(context, "tag" if problem == "found undefined tag handle" else "syntax")
     if reason != "syntax":
         return Fault(reason, offset, f"no {reason} is allowed here")

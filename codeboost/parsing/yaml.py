@@ -23,7 +23,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from codeboost.parsing import blocks, layout
+from codeboost.parsing import blocks, gaps, layout
 from codeboost.parsing.fault import MAX_DEPTH, TOO_DEEP, Fault, FaultError
 from codeboost.parsing.layout import Prepared, Span
 from codeboost.parsing.nodes import Branch, Place
@@ -33,6 +33,7 @@ from codeboost.parsing.problems import (
     IN_BLOCK_SCALAR,
     LONE_DASH,
     SECOND_DOCUMENT,
+    UNEXPECTED_COLON,
     explain_problem,
 )
 from codeboost.parsing.scalars import MAY_BE_TYPED, WORDS, is_foreign, is_typed, suggest_spelling
@@ -66,16 +67,21 @@ def read_yaml(text: str) -> tuple[object, Callable[[], Place]]:
         except _AgainError:
             keeps_places = True
         except MarkedYAMLError as error:
-            offset = error.problem_mark.index if error.problem_mark else 0
+            offset = gaps.close_gaps(prepared, error.problem_mark.index) if error.problem_mark else 0
             if error.problem == FLOW_MAP_GOES_ON:
                 changed = layout.join_key(prepared, offset)
+            elif error.problem == UNEXPECTED_COLON:
+                changed = gaps.open_gap(prepared, offset)
             elif error.context == IN_BLOCK_SCALAR and error.context_mark:
-                changed = blocks.keep_tab(prepared, error.context_mark.index, offset, reader.indent)
+                header = gaps.close_gaps(prepared, error.context_mark.index)
+                changed = blocks.keep_tab(prepared, header, offset, reader.indent)
             else:
                 changed = layout.soften_tab(prepared, offset)
             budget -= offset + len(text) // _WHOLE
             if changed is None or budget < 0:
-                raise FaultError(*reader.faults, explain_problem(error, text)) from None
+                raise FaultError(
+                    *reader.faults, explain_problem(error, text, partial(gaps.close_gaps, prepared))
+                ) from None
             prepared = changed
         else:
             return value, partial(_find_places, prepared, place if keeps_places else None)
@@ -130,8 +136,10 @@ class _Reader:
         self.faults: list[Fault] = []
         self._keeps_places = keeps_places
         self._prepared = prepared
-        self._get_event: Callable[[], _Event] = CParser(prepared.text).get_event
-        self._spans: list[Span] | None = [] if prepared.needs_spans() else None
+        self._get_event: Callable[[], _Event] = CParser(gaps.feed(prepared)).get_event
+        if prepared.gaps:
+            self._get_event = gaps.shift_events(self._get_event, prepared)
+        self._spans: list[Span] | None = [] if prepared.needs_spans else None
         self._needs_care = bool(prepared.restore or prepared.is_softened or self._spans is not None)
         # Asking every event for them costs more than one look at the text.
         self._may_have_properties = "&" in prepared.text or "!" in prepared.text
