@@ -11,6 +11,8 @@ __all__ = ["check_block_start", "fold", "keep_tab"]
 
 # Header without an indentation of its own, empty lines, the indentation of the first line that is not empty.
 _START = re.compile(r"[|>][-+]?[ \t]*+(?:#[^\r\n]*+)?(?:\r\n?+|\n)((?: *+(?:\r\n?+|\n))*+)( *+)(?=[^\r\n])")
+# Ends the document, where it begins a line.
+_MARKER = re.compile(r"(?<=[\r\n])(?:---|\.\.\.)(?:[ \t\r\n]|\Z)")
 # Nothing but empty lines and comments to the end of the document.
 _NOTHING_MORE = re.compile(
     r"(?:[ \t]*+(?:#[^\r\n]*+)?(?:\r\n?+|\n))*+"
@@ -69,7 +71,7 @@ def check_block_start(text: str, start: int, indent: int) -> Fault | None:
     YAML 1.2.2 §8.1.1.1. libyaml takes the emptiness for the indentation, and a text that begins with # for a comment.
     """
     match = _START.match(text, start)
-    if match is None or len(match[2]) <= indent:
+    if match is None or len(match[2]) <= indent or _MARKER.match(text, match.end()):
         return None
     if max(map(len, re.split(r"[\r\n]", match[1]))) <= len(match[2]):
         return None

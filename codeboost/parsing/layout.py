@@ -21,6 +21,7 @@ from yaml.tokens import (
 )
 
 from codeboost.parsing.fault import Fault, FaultError
+from codeboost.parsing.root import PROLOGUE
 
 __all__ = [
     "Prepared",
@@ -41,7 +42,8 @@ _FALSE_BREAKS = "\x85\u2028\u2029"
 _QUOTED_ONLY = re.compile("[\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
 _SPECIAL = re.compile(f"[{_FALSE_BREAKS}\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
 # A colon or question mark that begins a plain scalar in a flow collection ([:a], [?a]); 1.1 sees an indicator.
-_FLOW_START = re.compile(r"[\[{,:?][ \t\r\n]*[?:](?=[^\s,\[\]{}])")
+# A comment may stand between, so any that begins a line may be meant.
+_FLOW_START = re.compile(r"(?:[\[{,:?][ \t\r\n]*|[\r\n][ \t]*)[?:](?=[^\s,\[\]{}])")
 _LONG_ESCAPE = re.compile(r"\\U([0-9a-fA-F]{8})")
 # Two escapes that JSON takes for one character, as YAML has to that reads JSON; libyaml takes neither half.
 _PAIR = re.compile(r"(?<!\\)(?:\\\\)*+(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})")
@@ -209,16 +211,26 @@ def soften_tab(prepared: Prepared, offset: int) -> Prepared | None:
     before = text[start:offset]
     content = _ANY_CONTENT_LINE.search(text, start)
     end = len(text) if content is None else content.start()
-    if end <= offset:
-        first = _CONTENT_LINE.search(text)
+    if end > offset:
+        # In block scalars alone such lines may be text: up to the next one all are softened at once.
+        header = _MAY_BE_HEADER.search(text, end)
+        limit = header.start() if header else len(text)
+        following = _BLANK_START.sub(lambda match: " " * len(match[0]), text[end:limit]) + text[limit:]
+    else:
+        prologue = PROLOGUE.match(text)
         # Nothing is indented by what stands before the first of all.
-        opens_document = first is not None and first.start() == start
+        opens_document = prologue is not None and prologue.end() == start
         separates = (before.startswith(" ") and not before.strip(" ")) or _AFTER_INDICATOR.fullmatch(before)
         if not opens_document and not separates:
             return None
-        end = offset + 1
-    softened = text[:offset] + text[offset:end].replace("\t", " ") + text[end:]
+        end = len(text) - len(text[offset:].lstrip(" \t"))
+        following = text[end:]
+    softened = text[:offset] + text[offset:end].replace("\t", " ") + following
     return prepared._replace(text=softened, is_softened=True)
+
+
+_MAY_BE_HEADER = re.compile(r"[|>][-+0-9]{0,2}[ \t]*+(?:#[^\r\n]*+)?(?=[\r\n]|\Z)")
+_BLANK_START = re.compile(r"(?<=[\r\n])[ \t]++(?=[\r\n#])")
 
 
 def join_key(prepared: Prepared, offset: int) -> Prepared | None:
@@ -252,15 +264,18 @@ def check_softened(prepared: Prepared, offset: int, indent: int, *, is_block: bo
 def check_indent(text: str, start: int, end: int, indent: int, *, comments: bool) -> Fault | None:
     """The first line within a flow collection or quoted scalar that is not indented more than the block around it.
 
-    YAML 1.2 wants it (``s-flow-line-prefix``), blank lines excepted, and in a collection (``comments``) comment lines.
+    YAML 1.2 wants it (``s-flow-line-prefix``), empty lines excepted, and in a collection (``comments``) comment lines.
+    Within a scalar a tab makes no line empty (``l-empty``).
     """
     if indent < 0:
         return None
     for match in _CONTINUATION.finditer(text, start, end):
         spaces, rest = match[1], match[2]
         stripped = rest.strip(" \t")
-        if len(spaces) > indent or not stripped or (comments and stripped.startswith("#")):
+        if len(spaces) > indent or not rest or (comments and (not stripped or stripped[0] == "#")):
             continue
+        if not stripped:
+            return Fault("syntax", match.start(2), "a tab cannot indent; use spaces")
         message = (
             f"this line must be indented by at least {indent + 1} spaces, as it goes on from the block above"
         )

@@ -12,6 +12,7 @@ JSON_NUMBER = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+
 
 # What nearly every number is, and surely within range.
 SMALL_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
+_SMALL_FRACTION = re.compile(r"-?(?:0|[1-9][0-9]{0,6})\.[0-9]{0,6}[1-9]")
 # A mantissa has at most 1,048,576 digits (the size limit), so any exponent beyond this decides by itself.
 _HUGE_EXPONENT = 10_000_000
 # Digits after these can no longer change a double, except that some follow: one non-zero digit stands for them.
@@ -31,6 +32,8 @@ def read_number(text: str) -> int | float:
     """
     if SMALL_INTEGER.fullmatch(text):
         return int(text)
+    if _SMALL_FRACTION.fullmatch(text):
+        return float(text)
     match = JSON_NUMBER.fullmatch(text)
     if match is None:
         raise ValueError("not a JSON number")

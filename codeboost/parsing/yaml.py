@@ -23,7 +23,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from codeboost.parsing import blocks, gaps, layout
+from codeboost.parsing import blocks, gaps, layout, root
 from codeboost.parsing.fault import MAX_DEPTH, TOO_DEEP, Fault, FaultError
 from codeboost.parsing.layout import Prepared, Span
 from codeboost.parsing.nodes import Branch, Place
@@ -57,6 +57,14 @@ def read_yaml(text: str) -> tuple[object, Callable[[], Place]]:
     kept only when there is something to tell: then, or when they are asked for, it is read once more.
     """
     layout.check_directives(text)
+    indented, inserted = root.indent_root(text)
+    try:
+        return _read_indented(indented)
+    except FaultError as error:
+        raise FaultError(*(root.restore_offset(fault, inserted) for fault in error.faults)) from None
+
+
+def _read_indented(text: str) -> tuple[object, Callable[[], Place]]:
     prepared = layout.prepare(text)
     budget = _RETRY_BUDGET
     keeps_places = len(text) < _LARGE
@@ -291,6 +299,9 @@ class _Reader:
             self._spans.append(Span(offset, event.end_mark.index, is_quoted=event.style in ("'", '"')))
         if self._prepared.is_softened:
             self._check_softened(event, is_block=False)
+            if not event.style and event.end_mark.line > event.start_mark.line:
+                original, end = self._prepared.original, event.end_mark.index
+                self._keep(layout.check_indent(original, offset, end, self._top.indent, comments=False))
         text: str = event.value
         prepared = self._prepared
         if offset in prepared.folded:
@@ -346,7 +357,7 @@ class _Reader:
         start, end, indent = event.start_mark, event.end_mark, self._top.indent
         if event.style in ("'", '"'):
             if end.line > start.line:
-                text = self._prepared.text
+                text = self._prepared.original
                 self._keep(layout.check_indent(text, start.index, end.index, indent, comments=False))
         elif start.column <= indent:
             self._note("syntax", event, f"this must be indented by at least {indent + 1} spaces")
