@@ -17,6 +17,7 @@ from codeboost.cli.options import (
     IssueArgument,
     JsonFlag,
     RepoOption,
+    refuse_empty,
     refuse_two_formats,
 )
 from codeboost.cli.status import abandon
@@ -284,8 +285,13 @@ def schema() -> int:
 def new(
     issue: IssueArgument,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Write here instead of printing; never over a file."),
+        str | None,
+        typer.Option(
+            "--out",
+            callback=refuse_empty,
+            metavar="FILE",
+            help="Write here instead of printing; never over a file.",
+        ),
     ] = None,
 ) -> int:
     """Begin a plan: a commented YAML skeleton that is already of the right shape."""
@@ -295,22 +301,23 @@ def new(
     from codeboost.visible import escape  # noqa: PLC0415
 
     text = make_skeleton(issue)
-    if out is None or str(out) == "-":
+    if out is None or out == "-":
         sys.stdout.write(text)
         return 0
-    if out.exists():
-        raise UsageError(f"{escape(str(out))} is there already, and nothing is written over it")
+    target = Path(out)
+    if target.exists():
+        raise UsageError(f"{escape(out)} is there already, and nothing is written over it")
     made = False
     try:
-        with out.open("x", encoding="utf-8") as file:
+        with target.open("x", encoding="utf-8") as file:
             made = True
             file.write(text)
     except OSError as error:
         if made:
             # A full disk: the half must not stand in the way of the next try.
-            out.unlink(missing_ok=True)
-        raise explain_write(out, error) from error
-    say(f"wrote {escape(str(out))}; check it with `codeboost plan check {escape(str(out))}`")
+            target.unlink(missing_ok=True)
+        raise explain_write(target, error) from error
+    say(f"wrote {escape(out)}; check it with `codeboost plan check {escape(out)}`")
     return 0
 
 

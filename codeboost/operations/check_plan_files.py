@@ -67,7 +67,7 @@ def _find_repository(start: Path) -> GitRepo | None:
 def _make_context(git: GitRepo | None, base_commit: str | None, issue: int | None) -> PlanContext | None:
     if git is None or base_commit is None:
         if issue is not None:
-            raise UsageError("--issue needs a checkout, and the check of its tree")
+            raise UsageError("--issue needs a checkout with a commit, and the check of its tree")
         return None
     context = make_context(git, base_commit, issue=issue, approved=(), any_issue=issue is None)
     # What is in a folder of that name counts, too: it is refused.

@@ -28,6 +28,9 @@ def read_plan_file(path: str) -> PlanFile:
 
     UsageError when the file cannot be read.
     """
+    if not path:
+        # For Python an empty path is the current folder.
+        raise UsageError("the name of a plan's file is empty")
     try:
         if path == "-":
             data = sys.stdin.buffer.read(_READ_LIMIT)

@@ -56,7 +56,8 @@ def read_source(data: bytes, format: str) -> Source:  # noqa: A002 - as above
     if format not in FORMATS:
         raise UsageError(f"the format is {format!r}; it must be one of {', '.join(FORMATS)}")
     if len(data) > MAX_BYTES:
-        message = f"the file is {len(data):,} bytes long; at most {MAX_BYTES:,} are allowed"
+        # How long it is nobody knows: a reader stops one byte after what is allowed.
+        message = f"the file is longer than {MAX_BYTES:,} bytes (1 MiB), and no plan may be"
         raise PlanSourceError([_diagnose(Fault("too-large", 0, message), Position(1, 1))])
     try:
         text = data.decode("utf-8")

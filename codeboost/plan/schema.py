@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codeboost.diagnostics import Diagnostic, Severity
 from codeboost.parsing.nodes import join_pointer
-from codeboost.plan.shape import surely_fits
+from codeboost.plan.shape import Schema, surely_fits
 from codeboost.resources import read_resource
 from codeboost.visible import cut
 
@@ -86,7 +86,7 @@ def _refuse_version(plan: dict[str, object]) -> ShapeFault:
         message = f"schema_version is missing; this program reads version {known}"
         return ShapeFault(Diagnostic("version", Severity.ERROR, message))
     version = plan["schema_version"]
-    shown = f"{_name_type(version)}, {_show(version)}" if not _is_number(version) else _show(version)
+    shown = _show(version) if _is_number(version) else _name_value(version)
     message = f"schema_version is {shown}; this program reads version {known}"
     hint = (
         "write it without quotes"
@@ -114,7 +114,17 @@ def make_validator(version: int) -> Draft202012Validator:
         if isinstance(instance, str) and compile_pattern(pattern).find(instance) is None:
             yield ValidationError("")
 
-    make = extend(Draft202012Validator, {"pattern": check_pattern})  # type: ignore[no-untyped-call]
+    def check_items(
+        validator: Any, part: Schema, instance: object, schema: Schema
+    ) -> Iterator[ValidationError]:
+        # Entries that no list may have are not looked at: the list itself is reported, and a MiB of them would be
+        # a hundred thousand errors more.
+        if isinstance(instance, list):
+            for index, entry in enumerate(instance[: schema.get("maxItems")]):
+                yield from validator.descend(entry, part, path=index)
+
+    rules = {"pattern": check_pattern, "items": check_items}
+    make = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
     validator: Draft202012Validator = make(load_schema(version), registry=Registry())
     return validator
 
@@ -170,7 +180,8 @@ def _explain_unknown(error: ValidationError, path: list[str | int], item: str | 
             at_key=True,
         )
     if len(unknown) > _MOST_UNKNOWN:
-        message = f"{name} has {len(unknown) - _MOST_UNKNOWN} more unknown keys"
+        more = len(unknown) - _MOST_UNKNOWN
+        message = f"{name} has {more} more unknown {'key' if more == 1 else 'keys'}"
         yield ShapeFault(
             Diagnostic(
                 "schema", Severity.ERROR, message, item, join_pointer(*path), keyword="additionalProperties"
@@ -182,7 +193,7 @@ def _describe(keyword: str, name: str, instance: Any, limit: Any) -> str:
     match keyword:
         case "type":
             wanted = _join([_TYPES[kind] for kind in ([limit] if isinstance(limit, str) else limit)])
-            found, rule = f"{_name_type(instance)}, {_show(instance)}", f"it must be {wanted}"
+            found, rule = _name_value(instance), f"it must be {wanted}"
         case "enum":
             found, rule = _show(instance), f"it must be {_join([_show(value) for value in limit])}"
         case "minimum":
@@ -241,6 +252,11 @@ def _name_type(value: object) -> str:
             return "an object"
 
 
+def _name_value(value: object) -> str:
+    """``a string, "1"``; null says both by itself."""
+    return "null" if value is None else f"{_name_type(value)}, {_show(value)}"
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -250,9 +266,9 @@ def _show(value: object) -> str:
     if isinstance(value, str):
         return f'"{cut(value, 60)}"'
     if isinstance(value, list):
-        return f"{len(value)} entries" if value else "[]"
+        return f"{len(value)} {'entry' if len(value) == 1 else 'entries'}" if value else "[]"
     if isinstance(value, dict):
-        return f"{len(value)} keys" if value else "{}"
+        return f"{len(value)} {'key' if len(value) == 1 else 'keys'}" if value else "{}"
     return json.dumps(value)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from codeboost.plan.rendering import quote_yaml
+from codeboost.resources import find_resource
 
-__all__ = ["SCHEMA_URL", "make_skeleton"]
-
-SCHEMA_URL = "https://github.com/codeabovelab/codeboost/schema/versions/1/plan.schema.json"
+__all__ = ["make_skeleton"]
 
 _TEXT = """\
 # yaml-language-server: $schema={schema}
+# By the line above an editor checks and completes while you type. It names the schema on this machine; to share the
+# plan with others, write one beside it (codeboost plan schema > plan.schema.json) and name ./plan.schema.json there.
 #
 # A plan for issue {issue}. Replace what stands in quotes, then check it:
 #   codeboost plan check FILE
@@ -54,11 +55,14 @@ questions: []
 """
 
 
-def make_skeleton(issue: int, *, title: str | None = None, schema: str = SCHEMA_URL) -> str:
+def make_skeleton(issue: int, *, title: str | None = None, schema: str | None = None) -> str:
     """YAML with a comment for every key; it passes every rule that needs no repository.
 
-    ``title`` is that of the issue, if known; ``schema`` is what the modeline tells editors to check against.
+    ``title`` is that of the issue, if known. ``schema`` is what the modeline tells editors to check against: by
+    default the file that ships with the program. The schema's ``$id`` is a name, and nobody serves it.
     """
+    if schema is None:
+        schema = find_resource("schema/plan.schema.json").resolve().as_uri()
     summary = quote_yaml(title.strip()[:600], 2) if title and title.strip() else '"Say what the plan does."'
     if summary.startswith("|"):
         summary = quote_yaml(" ".join(str(title).split())[:600], 2)

@@ -7,6 +7,7 @@ own: no line of a plan can pass for one of ours.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -168,7 +169,7 @@ def _to_result(path: str, diagnostic: Diagnostic) -> dict[str, Any]:
     text = escape(diagnostic.message, keep="\n")
     if diagnostic.hint:
         text += f"\nhint: {escape(diagnostic.hint)}"
-    place: dict[str, Any] = {"artifactLocation": {"uri": quote(path)}}
+    place: dict[str, Any] = {"artifactLocation": {"uri": quote(os.fsencode(path))}}
     if diagnostic.position:
         place["region"] = {"startLine": diagnostic.position.line, "startColumn": diagnostic.position.column}
     details = {

@@ -23,6 +23,7 @@ from codeboost.errors import UsageError
         ["allow", "test", "--rev", "", "true"],
         ["verdict", "GH412-P1", "1", "pass", "--by", ""],
         ["plan", "check", "--base", "", "x.yaml"],
+        ["plan", "new", "7", "--out", ""],
         ["doctor", "--image", ""],
         ["init", "--repo", ""],
     ],

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codeboost.errors import InputError
+from codeboost.errors import InputError, UsageError
 from codeboost.operations.check_plan_files import check_plan_files
 from codeboost.plan.canonical import encode_plan
 
@@ -73,3 +73,17 @@ def test_without_a_policy_none_is_loaded(site: Any, plan: str) -> None:
         [sys.executable, "-c", code], cwd=site.top, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_an_empty_name_is_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the name of a plan's file is empty"):
+        check_plan_files([""], tmp_path, issue=None, base=None, use_tree=False)
+
+
+def test_a_file_cut_off_by_the_reader_is_not_said_to_end_there(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_bytes(b" " * 2_000_000)
+    (checked,) = check_plan_files([str(file)], tmp_path, issue=None, base=None, use_tree=False)
+    (found,) = checked.diagnostics
+    assert (found.code, found.reason) == ("parse", "too-large")
+    assert found.message == "the file is longer than 1,048,576 bytes (1 MiB), and no plan may be"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +17,7 @@ from codeboost.plan.markdown import render_item, render_plan
 from codeboost.plan.model import ChangeKind, Check, CheckType, FileChange, Item, Plan
 from codeboost.plan.rendering import quote_yaml
 from codeboost.plan.skeleton import make_skeleton
+from codeboost.resources import read_resource
 
 MARKUP = st.text("#*_-+=>`~[](){}<>!|&;:/\\\"'$@ \n\t1.ab\x1b\u202e", min_size=1, max_size=30)
 
@@ -96,7 +99,11 @@ class TestSkeleton:
         assert checked.plan.issue == 412
 
     def test_it_tells_editors_the_schema(self) -> None:
-        assert make_skeleton(1).startswith("# yaml-language-server: $schema=https://")
+        """The schema that ships, as a file: the address in its ``$id`` is a name that nobody serves."""
+        modeline = make_skeleton(1).partition("\n")[0]
+        url = modeline.removeprefix("# yaml-language-server: $schema=")
+        assert url.startswith("file:///")
+        assert Path(unquote(urlsplit(url).path)).read_bytes() == read_resource("schema/plan.schema.json")
         assert make_skeleton(1, schema="schema/plan.json").startswith(
             "# yaml-language-server: $schema=schema/plan.json\n"
         )

@@ -12,7 +12,7 @@ import pytest
 
 from codeboost import Diagnostic, check_plan
 from codeboost.plan.schema import list_versions, load_schema, read_schema
-from codeboost.plan.skeleton import SCHEMA_URL, make_skeleton
+from codeboost.plan.skeleton import make_skeleton
 
 ROOT = Path(__file__).parents[3]
 SHA256 = "bb19544bddc6af9bf61eb6f5d567e3009d333be842aefc9ea02d2a27a289d0c8"
@@ -68,7 +68,6 @@ class TestShippedSchema:
 
     def test_it_names_no_dialect(self) -> None:
         assert "$schema" not in load_schema(1)
-        assert load_schema(1)["$id"] == SCHEMA_URL
 
     def test_the_registry_names_files_that_ship(self) -> None:
         registry = json.loads((ROOT / "schema" / "versions.json").read_bytes())
@@ -213,3 +212,34 @@ def test_all_errors_come_in_the_order_of_the_file() -> None:
         "/items/0/files/0/kind",
         "/questions/0",
     ]
+
+
+@pytest.mark.parametrize("entry", [1, {}, {"x": 1}])
+def test_entries_beyond_what_a_list_may_have_are_not_listed_one_by_one(entry: object) -> None:
+    plan = change("/items", [entry] * 5000)
+    found = check(plan)
+    assert [diagnostic.pointer for diagnostic in found if diagnostic.keyword == "maxItems"] == ["/items"]
+    assert {diagnostic.pointer.split("/")[2] for diagnostic in found if "/" in diagnostic.pointer[1:]} == {
+        str(index) for index in range(30)
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "schema_version is null; this"),
+        (True, "schema_version is a boolean, true; this"),
+        ({"a": 1}, "schema_version is an object, 1 key; this"),
+        ([1], "schema_version is a list, 1 entry; this"),
+        ([1, 2], "schema_version is a list, 2 entries; this"),
+    ],
+)
+def test_a_version_of_another_type_is_named_once(value: object, words: str) -> None:
+    (found,) = check(change("/schema_version", value))
+    assert (found.code, found.pointer) == ("version", "/schema_version")
+    assert found.message.startswith(words)
+
+
+def test_one_more_unknown_key_is_one_key() -> None:
+    found = check(make_plan() | {f"extra{number}": 1 for number in range(21)})
+    assert found[0].message == "the plan has 1 more unknown key"

@@ -103,6 +103,11 @@ class TestSarif:
         assert place["region"] == {"startLine": 2, "startColumn": 3}
         assert result["properties"] == {"item": "P1", "pointer": "/items/0"}
 
+    def test_a_name_that_is_not_utf_8_keeps_its_bytes(self) -> None:
+        (run,) = json.loads(render_sarif([("bad\udcff:.yaml", [make()])]))["runs"]
+        place = run["results"][0]["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"] == "bad%FF%3A.yaml"
+
     def test_every_rule_has_a_sentence(self) -> None:
         (run,) = json.loads(render_sarif([]))["runs"]
         assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == list(RULES)
