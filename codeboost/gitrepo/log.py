@@ -12,7 +12,7 @@ from typing import IO, NamedTuple
 from codeboost.errors import GitError
 from codeboost.visible import cut
 
-__all__ = ["LOG_OPTIONS", "LogEntry", "LogReader"]
+__all__ = ["LOG_OPTIONS", "LogEntry", "LogReader", "read_date"]
 
 # What makes `git log` say just what `LogReader` reads, whatever the configuration asks for.
 LOG_OPTIONS = (
@@ -37,6 +37,7 @@ LOG_OPTIONS = (
 )
 
 _PIECE = 1 << 16
+_NO_DATE = "1970-01-01T00:00:00+00:00"
 
 
 class LogEntry(NamedTuple):
@@ -85,7 +86,7 @@ class LogReader(AbstractContextManager["LogReader"]):
             except StopIteration:
                 # It was cut off: how it ended says why.
                 break
-            yield LogEntry(commit.decode(), date.decode(), subject.decode("utf-8", "replace"), files)
+            yield LogEntry(commit.decode(), read_date(date), subject.decode("utf-8", "replace"), files)
             commit = following
         if self._process.wait() != 0:
             said = b"".join(iter(self._complaints.get, b"")).decode("utf-8", "replace").strip()
@@ -97,6 +98,12 @@ class LogReader(AbstractContextManager["LogReader"]):
         self._process.wait()
         for thread in self._threads:
             thread.join()
+
+
+def read_date(said: bytes) -> str:
+    """What git says for ``%cI``. Of a commit with a broken date that is the placeholder itself: then the beginning of time,
+    as `git log` shows it."""
+    return said.decode() if said[:1].isdigit() else _NO_DATE
 
 
 def _empty(pipe: IO[bytes], queue: SimpleQueue[bytes]) -> None:

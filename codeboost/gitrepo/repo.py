@@ -262,9 +262,11 @@ class GitRepo:
 
     def describe_commit(self, commit: str) -> tuple[str, str]:
         """The short id of a commit and its committer's date, ISO 8601."""
+        from codeboost.gitrepo.log import read_date  # noqa: PLC0415 - with threading, and few commands look back
+
         said = self.run("log", "-1", "--no-show-signature", "--format=%h %cI", "--end-of-options", commit)
-        short, _, date = said.decode().strip().partition(" ")
-        return short, date
+        short, _, date = said.strip().partition(b" ")
+        return short.decode(), read_date(date)
 
     def read_log(self, commit: str, path: str) -> LogReader:
         """The commits that changed something at or below ``path``, oldest first, along the first parents.

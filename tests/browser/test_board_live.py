@@ -99,6 +99,39 @@ def test_page_follows_within_two_seconds(live: Page, root: Path) -> None:
         live.wait(lambda title=title: title in live.texts("#ready a.row .title"), 2)
 
 
+def test_a_lost_answer_is_asked_for_again(live: Page, root: Path) -> None:
+    live.run(
+        "const real = window.fetch; let lost = false;"
+        "window.fetch = (...words) => {"
+        "  if (lost) return real(...words);"
+        "  lost = window.wasLost = true;"
+        "  return Promise.reject(new TypeError('lost'));"
+        "};"
+    )
+    write_task(root, "H-4", "After all")
+    assert_soon(live, lambda: "After all" in live.texts("#ready a.row .title"))
+    assert live.run("return window.wasLost") is True
+
+
+def test_a_late_answer_does_not_undo_a_newer_one(live: Page, root: Path) -> None:
+    live.run(
+        "const real = window.fetch; window.answers = 0; let first = true;"
+        "window.fetch = async (...words) => {"
+        "  const wait = first ? 2500 : 0; first = false;"
+        "  const answer = await real(...words), data = await answer.json();"
+        "  await new Promise((resolve) => setTimeout(resolve, wait));"
+        "  window.answers += 1;"
+        "  return { ok: answer.ok, json: async () => data };"
+        "};"
+    )
+    write_task(root, "H-4", "Older")
+    time.sleep(1.2)
+    write_task(root, "H-4", "Newer")
+    live.wait(lambda: live.run("return window.answers") == 2, 8)
+    time.sleep(0.2)
+    assert "Newer" in live.texts("#ready a.row .title")
+
+
 def test_reader_keeps_her_place(live: Page, root: Path) -> None:
     live.run("location.hash = '#q=task&status=open'")
     live.wait(lambda: live.text("#all-title").startswith("Found"))

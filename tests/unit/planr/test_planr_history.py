@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,27 @@ def test_odd_bytes_in_commits(repo: Path, git: Git) -> None:
     ]
     assert [run["total"] for run in data["runs"]] == [1, 2, 3, 4, 5]
     assert json.loads(json.dumps(data))["runs"] == data["runs"]
+
+
+@pytest.mark.parametrize("moment", ["-5 +9999", "", "99999999999999999999 +0000", "yesterday"])
+def test_a_commit_without_a_date_has_one_all_the_same(repo: Path, git: Git, moment: str) -> None:
+    """git prints its own placeholder for such a date; what is shown is the date that `git log` shows."""
+    put(repo, "A-1")
+    git(repo, "add", "-A")
+    tree = git(repo, "write-tree").strip()
+    raw = f"tree {tree}\nauthor A <a@b> 0 +0000\ncommitter A <a@b> {moment}\n\nOdd\n"
+    made = subprocess.run(
+        ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"],
+        cwd=repo,
+        input=raw.encode(),
+        capture_output=True,
+        check=True,
+    )
+    git(repo, "update-ref", "HEAD", made.stdout.decode().strip())
+    data = board(repo)
+    dates = [*(run["date"] for run in data["runs"]), data["commit"].partition(" · ")[2]]
+    assert len(dates) == 2
+    assert all(datetime.fromisoformat(date).tzinfo for date in dates), dates
 
 
 def test_an_old_version_in_another_encoding(repo: Path, git: Git) -> None:

@@ -304,6 +304,15 @@ function take(data) {
   else if (inPanel && !byId("panel").hidden) byId("panel").focus({ preventScroll: true });
 }
 
+async function load() {
+  try {
+    const answer = await fetch("data.json", { cache: "no-store" });
+    return answer.ok ? await answer.json() : null;
+  } catch {
+    return null;
+  }
+}
+
 function listen(version) {
   const live = byId("live");
   const say = (text, state) => { live.hidden = false; live.textContent = text; live.dataset.state = state; };
@@ -314,8 +323,13 @@ function listen(version) {
     say("live", "on");
     if (state.version === latest) return;
     latest = state.version;
-    const answer = await fetch("data.json", { cache: "no-store" });
-    if (answer.ok) take(await answer.json());
+    const data = await load();
+    // Answers may overtake each other: a late one must not undo a newer one.
+    if (latest !== state.version) return;
+    if (data) return take(data);
+    // It was lost on the way: ask again, from the beginning.
+    latest = null;
+    setTimeout(() => { events?.close(); events = null; follow(); }, 1000);
   };
   // A browser opens six connections to one server: a page that nobody sees must not keep one from the others.
   let events = null;
