@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import base64
 import json
+import secrets
 import tarfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPException
@@ -24,6 +26,7 @@ import requests
 import urllib3.exceptions
 
 from codeboost.errors import EngineError
+from codeboost.sandbox.life import Life, find_stream
 from codeboost.visible import cut
 
 __all__ = [
@@ -91,14 +94,37 @@ class ByteStream(Protocol):
 class EngineClient:
     """One engine. Safe to use from several threads at once."""
 
-    def __init__(self, api: docker.APIClient, address: str) -> None:
+    def __init__(self, api: docker.APIClient, address: str, ping: Callable[[], None]) -> None:
+        """``ping`` raises when a new connection is not answered."""
         self._api = api
+        self._ping = ping
+        self._life: Life | None = None
+        self._guard = threading.Lock()
         self.address = address
         self.api_version = str(api.api_version)
         self._base = f"{api.base_url}/v{self.api_version}"
 
     def close(self) -> None:
+        if self._life is not None:
+            self._life.leave()
         self._api.close()
+
+    def find_life(self) -> Life:
+        """The engine's present life, to be confirmed later."""
+        with self._guard:
+            if self._life is None or self._life.is_over():
+                # Of what nothing has, there is no news.
+                nothing = json.dumps({"label": [f"io.codeboost.nothing={secrets.token_hex(8)}"]})
+                params = {"filters": nothing}
+                self._life = Life(self._call("GET", "/events", params=params, stream=True))
+            return self._life
+
+    def confirm_life(self, life: Life) -> None:
+        """EngineError unless the engine takes new connections, and is still in that ``life``."""
+        with self._watch("ping"):
+            self._ping()
+        if life.is_over():
+            raise EngineError("the engine was restarted while the program ran")
 
     # What it is
 
@@ -228,8 +254,7 @@ class EngineClient:
             stream=True,
         )
         # A silent program is no fault, so the deadline of the call must not become one of the stream.
-        stream: Any = cast("Any", response.raw)._fp.fp  # noqa: SLF001 - http.client has no public way to it
-        sock: Any = getattr(stream.raw, "_sock", stream.raw)
+        stream, sock = find_stream(response)
         sock.settimeout(None)
         try:
             yield cast("ByteStream", stream)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import socket
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +28,34 @@ def connect(*, connections: int = 256) -> EngineClient:
     """The engine that docker's own tools would use; EngineError with one line when it does not answer."""
     settings = _find_settings()
     address = str(settings.setdefault("base_url", DEFAULT_ADDRESS))
-    try:
-        if address.startswith("unix://"):
-            _knock(address.removeprefix("unix://"))
-        api = docker.APIClient(
-            version="auto", timeout=int(CALL_S), max_pool_size=connections, user_agent="codeboost", **settings
+    path = address.removeprefix("unix://") if address.startswith("unix://") else None
+
+    def dial(version: str) -> docker.APIClient:
+        return docker.APIClient(
+            version=version,
+            timeout=int(CALL_S),
+            max_pool_size=connections,
+            user_agent="codeboost",
+            **settings,
         )
+
+    def ping() -> None:
+        if path is not None:
+            _ping(path)
+            return
+        with closing(dial(str(api.api_version))) as fresh:
+            fresh.ping()
+
+    try:
+        if path is not None:
+            _knock(path)
+        api = dial("auto")
     except FAULTS as error:
         raise EngineError(
             f"no container engine answers at {cut(address, 200)}: {explain(error)}",
             hint="start Docker, or point DOCKER_HOST at an engine that runs",
         ) from error
-    return EngineClient(api, address)
+    return EngineClient(api, address, ping)
 
 
 def _knock(path: str) -> None:
@@ -45,6 +63,15 @@ def _knock(path: str) -> None:
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(CALL_S)
         probe.connect(path)
+
+
+def _ping(path: str) -> None:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(CALL_S)
+        probe.connect(path)
+        probe.sendall(b"HEAD /_ping HTTP/1.0\r\nHost: docker\r\n\r\n")
+        if not probe.recv(16).startswith(b"HTTP/"):
+            raise ConnectionResetError(errno.ECONNRESET, "it hung up")
 
 
 def _find_settings() -> dict[str, Any]:

@@ -17,6 +17,7 @@ from codeboost.errors import EngineError
 from codeboost.limits import Limits, format_duration, format_size
 from codeboost.sandbox.base import HARD, Outcome
 from codeboost.sandbox.client import ConflictError, EngineClient, MissingError, RefusedError
+from codeboost.sandbox.life import Life
 from codeboost.sandbox.output import OutputKeeper
 from codeboost.sandbox.profile import Bounds, find_differences
 from codeboost.sandbox.watch import PATIENCE_S, DiskLimit, DiskWatch, Waiter
@@ -150,6 +151,7 @@ class _Attempt:
         reason = self._run.prepare(container)
         if reason is not None:
             return self._make(Verdict.NOT_STARTED, reason)
+        life = self._client.find_life()
         with self._client.attach(container) as stream:
             drainer = threading.Thread(
                 target=self._drain, args=(stream,), daemon=True, name="codeboost-drain"
@@ -163,7 +165,7 @@ class _Attempt:
             self._end = self._waiter.ended or time.monotonic()
             if self._waiter.status is not None:
                 drainer.join(PATIENCE_S)
-        return self._conclude(container)
+        return self._conclude(container, life)
 
     def _drain(self, stream: Any) -> None:
         # Whatever breaks the stream leaves the output incomplete, and that is no pass.
@@ -209,7 +211,7 @@ class _Attempt:
 
     # The verdict
 
-    def _conclude(self, container: str) -> Outcome:
+    def _conclude(self, container: str, life: Life) -> Outcome:
         if not self._waiter.finished.is_set():
             return self.fail("the engine did not confirm that the program ended")
         status = self._waiter.status
@@ -222,6 +224,8 @@ class _Attempt:
             return self.fail(problem)
         oom = bool(state.get("OOMKilled"))
         verdict, reason = self._judge(status, oom=oom, excess=self._disk.find_excess(found))
+        if verdict in (Verdict.PASSED, Verdict.FAILED):
+            self._client.confirm_life(life)
         if verdict is Verdict.PASSED and self._run.keep is not None:
             self._run.keep(container)
         outcome = self._make(verdict, reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -19,6 +20,7 @@ from codeboost.limits import Limits
 from codeboost.sandbox.archive import END, Kind, make_header, wrap
 from codeboost.sandbox.base import CommandSpec, Owner, SnapshotSpec
 from codeboost.sandbox.engine import open_executor
+from codeboost.sandbox.owner import Label
 from codeboost.verdict import Verdict
 
 
@@ -30,19 +32,27 @@ class Daemon:
         self.address = f"unix://{folder}/docker.sock"
         self.process: subprocess.Popen | None = None
 
-    def start(self) -> None:
+    def start(self, listener: socket.socket | None = None) -> None:
+        """With a ``listener`` it takes over that socket, as systemd hands it on."""
         # A killed one leaves these, and trusts them while a process (a dead one not yet collected, too) has the number.
         for name in ("docker.pid", "exec/containerd/containerd.pid"):
             (self.folder / name).unlink(missing_ok=True)
         # In a network namespace of its own: with --bridge=none it would take down the bridge of the other engine.
         command = [
-            *("unshare", "--net", "dockerd"),
+            *("unshare", "--net", "sh", "-c", 'LISTEN_PID=$$ exec dockerd "$@"', "dockerd"),
             *("--data-root", self.folder / "data", "--exec-root", self.folder / "exec"),
-            *("--pidfile", self.folder / "docker.pid", "-H", self.address),
+            *("--pidfile", self.folder / "docker.pid", "-H", "fd://" if listener else self.address),
             *("--bridge=none", "--iptables=false", "--log-level=error"),
         ]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(list(map(str, command)), stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(
+                list(map(str, command)),
+                stderr=log,
+                start_new_session=True,
+                env=os.environ | ({"LISTEN_FDS": "1"} if listener else {}),
+                preexec_fn=(lambda: os.dup2(listener.fileno(), 3)) if listener else None,  # noqa: PLW1509
+                pass_fds=(3,) if listener else (),
+            )
         deadline = time.monotonic() + 60
         while subprocess.run(
             ["docker", "-H", self.address, "info"], capture_output=True, check=False
@@ -164,3 +174,49 @@ def test_death_and_return_of_the_engine(
         assert again.execute(make_spec(store, taken, "true"), threading.Event()).verdict is Verdict.PASSED
     finally:
         again.close()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_an_engine_that_is_restarted_in_good_order_ends_no_command(
+    daemon: Any, busybox: Any, repo: Any, monkeypatch: Any
+) -> None:
+    # As `systemctl restart docker` does it: the socket stays, the engine ends every program by TERM and tells the exit
+    # over the connections that it has; whatever comes later is answered by the next engine.
+    daemon.stop()
+    place = daemon.folder / "activated.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(place))
+        listener.listen(128)
+        monkeypatch.setattr(daemon, "address", f"unix://{place}")
+        monkeypatch.setenv("DOCKER_HOST", daemon.address)
+        daemon.start(listener)
+        executor = open_executor(store := f"test-{uuid.uuid4().hex}")
+        try:
+            repo.write("a", "2")
+            snapshot = executor.take_snapshot(SnapshotSpec(repo.path, repo.commit(), busybox, git=True))
+            outcomes = []
+            # The first shuts down in good order, which must not be taken for a pass.
+            scripts = ["trap 'exit 0' TERM; while :; do sleep 0.1; done", "while :; do sleep 0.1; done"]
+            workers = [
+                threading.Thread(
+                    target=lambda script=script: outcomes.append(
+                        executor.execute(make_spec(store, snapshot, "sh", "-c", script), threading.Event())
+                    )
+                )
+                for script in scripts
+            ]
+            for worker in workers:
+                worker.start()
+            time.sleep(2)
+            daemon.process.terminate()
+            daemon.process.wait(60)
+            daemon.start(listener)
+            for worker in workers:
+                worker.join(100)
+            assert [outcome.verdict for outcome in outcomes] == [Verdict.INFRASTRUCTURE] * 2
+            assert executor._client.list_containers(f"{Label.STORE}={store}") == []
+            again = executor.execute(make_spec(store, snapshot, "true"), threading.Event())
+            assert again.verdict is Verdict.PASSED
+        finally:
+            executor.close()
+            daemon.stop()
