@@ -1,4 +1,4 @@
-"""Spaces that libyaml needs and YAML 1.2 does not: fed to it, and taken out of every place that it names."""
+"""What libyaml needs and YAML 1.2 does not, spaces and ?: fed to it, and taken out of every place that it names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from yaml.error import Mark
 
 from codeboost.parsing.layout import Prepared
 
-__all__ = ["close_gaps", "feed", "open_gap", "shift_events"]
+__all__ = ["ask_key", "close_gaps", "feed", "open_gap", "shift_events"]
 
 
 def open_gap(prepared: Prepared, offset: int) -> Prepared | None:
@@ -33,13 +33,26 @@ def open_gap(prepared: Prepared, offset: int) -> Prepared | None:
     return prepared._replace(gaps=tuple(sorted((*prepared.gaps, offset + 1))))
 
 
+def ask_key(prepared: Prepared, colon: int, key: int | None) -> Prepared | None:
+    """``prepared`` with a ``?`` before the key at offset ``key`` of a flow mapping, whose colon libyaml did not expect.
+
+    In a flow mapping of 1.2 a key may have several lines, any length, and a comment before its colon; to libyaml only
+    after a ``?``.
+    """
+    if key is None or key in prepared.asked or prepared.text[colon : colon + 1] != ":":
+        return None
+    gaps = tuple(sorted((*prepared.gaps, key, key)))
+    return prepared._replace(gaps=gaps, asked=prepared.asked | {key})
+
+
 def feed(prepared: Prepared) -> str:
     """The text as libyaml gets it."""
-    pieces, start = [], 0
+    pieces, start = [], -1
     for gap in prepared.gaps:
-        pieces.append(prepared.text[start:gap])
+        is_question = gap in prepared.asked and gap != start
+        pieces.append(prepared.text[max(start, 0) : gap] + ("?" if is_question else " "))
         start = gap
-    return " ".join((*pieces, prepared.text[start:]))
+    return "".join((*pieces, prepared.text[max(start, 0) :]))
 
 
 def close_gaps(prepared: Prepared, index: int) -> int:

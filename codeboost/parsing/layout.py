@@ -30,7 +30,6 @@ __all__ = [
     "check_directives",
     "check_indent",
     "check_softened",
-    "join_key",
     "prepare",
     "soften_tab",
 ]
@@ -70,9 +69,9 @@ class Span(NamedTuple):
 class Prepared(NamedTuple):
     """A text for libyaml, and what it was.
 
-    ``needs_spans`` says whether ``check_comments`` has anything to look at, ``is_softened`` that tabs were made spaces,
-    ``is_joined`` that line breaks were. ``restore`` maps stand-ins back, ``folded`` are the offsets of block scalars that
-    libyaml takes for literal ones, ``gaps`` those before which it gets a space more.
+    ``needs_spans`` says whether ``check_comments`` has anything to look at, ``is_softened`` that tabs were made spaces.
+    ``restore`` maps stand-ins back, ``folded`` are the offsets of block scalars that libyaml takes for literal ones,
+    ``gaps`` those before which it gets a space more, and before those in ``asked`` too a ``?``.
 
     In double quotes a stand-in may mean something else (``restore_escaped``): there alone a backslash escapes.
     """
@@ -83,9 +82,9 @@ class Prepared(NamedTuple):
     restore: dict[int, str]
     restore_escaped: dict[int, str]
     is_softened: bool = False
-    is_joined: bool = False
     folded: frozenset[int] = frozenset()
     gaps: tuple[int, ...] = ()
+    asked: frozenset[int] = frozenset()
 
     def find_stand_in(self, char: str) -> str:
         """A character that stands for ``char`` outside of double quotes: one that does already, or a free one."""
@@ -231,20 +230,6 @@ def soften_tab(prepared: Prepared, offset: int) -> Prepared | None:
 
 _MAY_BE_HEADER = re.compile(r"[|>][-+0-9]{0,2}[ \t]*+(?:#[^\r\n]*+)?(?=[\r\n]|\Z)")
 _BLANK_START = re.compile(r"(?<=[\r\n])[ \t]++(?=[\r\n#])")
-
-
-def join_key(prepared: Prepared, offset: int) -> Prepared | None:
-    """``prepared`` with the line breaks before the colon at ``offset`` as spaces, if there are any; else None.
-
-    In a flow mapping of 1.2 a key and its colon may stand in two lines.
-    """
-    text = prepared.text
-    start = len(text[:offset].rstrip(" \t\r\n"))
-    gap = text[start:offset]
-    if text[offset : offset + 1] != ":" or not gap.strip(" \t"):
-        return None
-    joined = gap.replace("\r", " ").replace("\n", " ")
-    return prepared._replace(text=text[:start] + joined + text[offset:], is_joined=True)
 
 
 def check_softened(prepared: Prepared, offset: int, indent: int, *, is_block: bool) -> Fault | None:

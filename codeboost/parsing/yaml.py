@@ -48,6 +48,7 @@ _RETRY_BUDGET = 4_194_304
 _LARGE = 65_536
 # Handing the whole text over once more costs as much as reading this part of it.
 _WHOLE = 16
+_SHIFTED = 12  # times as much, when the places of all events must be put right
 
 
 def read_yaml(text: str) -> tuple[object, Callable[[], Place]]:
@@ -77,7 +78,7 @@ def _read_indented(text: str) -> tuple[object, Callable[[], Place]]:
         except MarkedYAMLError as error:
             offset = gaps.close_gaps(prepared, error.problem_mark.index) if error.problem_mark else 0
             if error.problem == FLOW_MAP_GOES_ON:
-                changed = layout.join_key(prepared, offset)
+                changed = gaps.ask_key(prepared, offset, reader.last_key)
             elif error.problem == UNEXPECTED_COLON:
                 changed = gaps.open_gap(prepared, offset)
             elif error.context == IN_BLOCK_SCALAR and error.context_mark:
@@ -85,7 +86,7 @@ def _read_indented(text: str) -> tuple[object, Callable[[], Place]]:
                 changed = blocks.keep_tab(prepared, header, offset, reader.indent)
             else:
                 changed = layout.soften_tab(prepared, offset)
-            budget -= offset + len(text) // _WHOLE
+            budget -= (offset + len(text) // _WHOLE) * (_SHIFTED if prepared.gaps else 1)
             if changed is None or budget < 0:
                 raise FaultError(
                     *reader.faults, explain_problem(error, text, partial(gaps.close_gaps, prepared))
@@ -159,6 +160,11 @@ class _Reader:
     def indent(self) -> int:
         """The column of the innermost block collection that is open, -1 outside of all."""
         return self._top.indent
+
+    @property
+    def last_key(self) -> int | None:
+        """The offset of the last key of the innermost mapping, if it has one."""
+        return next(reversed(self._top.key_offsets.values()), None)
 
     def read(self) -> tuple[object, Place]:
         self._read_events()
@@ -248,8 +254,7 @@ class _Reader:
         frame = self._top
         self._top = self._stack.pop()
         end = event.end_mark
-        # A key and its colon may have been joined, and then the lines are fewer than they were.
-        if frame.is_flow and not self._top.is_flow and (end.line > frame.line or self._prepared.is_joined):
+        if frame.is_flow and not self._top.is_flow and end.line > frame.line:
             text = self._prepared.original
             self._keep(layout.check_indent(text, frame.offset, end.index, frame.indent, comments=True))
         return frame.close()
@@ -346,11 +351,9 @@ class _Reader:
         if event.anchor is not None:
             self._note("anchor", event, f"the anchor &{cut(event.anchor)} is not allowed")
         if event.tag is not None:
-            self._note(
-                "tag",
-                event,
-                f"the tag {_name_tag(event.tag)} is not allowed; values have the type that JSON gives them",
-            )
+            tag = cut(event.tag.replace("tag:yaml.org,2002:", "!!", 1))
+            message = f"the tag {tag} is not allowed; values have the type that JSON gives them"
+            self._note("tag", event, message)
 
     def _check_layout(self, event: _Event) -> None:
         """Of a quoted scalar the lines it goes on in, of a block scalar the line it begins in."""
@@ -395,7 +398,3 @@ _KEY_NEEDS_LOOK = MAY_BE_TYPED | {"<"}
 # What plans hold again and again costs one look.
 _COMMON: dict[str, object] = WORDS | {str(number): number for number in range(100)}
 _GLUED_HEADER_COMMENT = re.compile(r"[|>][-+0-9]*#")
-
-
-def _name_tag(tag: str) -> str:
-    return cut(tag.replace("tag:yaml.org,2002:", "!!", 1))
