@@ -13,7 +13,8 @@ from codeboost.diagnostics import Severity
 
 CASES = [
     json.loads(line)
-    for line in (Path(__file__).parent / "plans" / "cases.jsonl").read_text("utf-8").splitlines()
+    for name in ("cases.jsonl", "more.jsonl")
+    for line in (Path(__file__).parent / "plans" / name).read_text("utf-8").splitlines()
 ]
 # Warnings that codeboost adds to those of the rules.
 OUR_WARNINGS = {"policy-file", "suspicious-command"}
@@ -36,11 +37,12 @@ def test_codes_and_items(case: dict[str, Any]) -> None:
 
 
 def make_context(context: dict[str, Any]) -> PlanContext:
+    entries = context["baseEntries"]
     return PlanContext(
         issue=context["issue"],
-        base_entries=[
-            BaseEntry(entry["path"], entry["kind"], entry.get("target")) for entry in context["baseEntries"]
-        ],
+        base_entries=None
+        if entries is None
+        else [BaseEntry(entry["path"], entry["kind"], entry.get("target")) for entry in entries],
         approved=[tuple(argv) for argv in context["allowedCommands"]],
         path_key=context["pathKey"],
     )
