@@ -250,7 +250,8 @@ def check_indent(text: str, start: int, end: int, indent: int, *, comments: bool
     """The first line within a flow collection or quoted scalar that is not indented more than the block around it.
 
     YAML 1.2 wants it (``s-flow-line-prefix``), empty lines excepted, and in a collection (``comments``) comment lines.
-    Within a scalar a tab makes no line empty (``l-empty``).
+    Within a scalar a tab makes no line empty (``l-empty``). The last bracket of a collection may stand right below the
+    key or dash that it belongs to, as people write it and every reader takes it.
     """
     if indent < 0:
         return None
@@ -258,6 +259,8 @@ def check_indent(text: str, start: int, end: int, indent: int, *, comments: bool
         spaces, rest = match[1], match[2]
         stripped = rest.strip(" \t")
         if len(spaces) > indent or not rest or (comments and (not stripped or stripped[0] == "#")):
+            continue
+        if comments and len(spaces) == indent and match.start(2) == end - 1:
             continue
         if not stripped:
             return Fault("syntax", match.start(2), "a tab cannot indent; use spaces")

@@ -114,7 +114,13 @@ class TestYamlIsVersion12:
         [
             ("a: [1,\n  2]\n", True),
             ("a: [1,\n2]\n", False),
-            ("a: [\n  1\n]\n", False),
+            # The last bracket may stand below what it belongs to; no other line may.
+            ("a: [\n  1\n]\n", True),
+            ("- k: {\n    a: 1\n  }\n", True),
+            ("a:\n  b: [\n    1\n ]\n", False),
+            ("a: [\n [\n 1\n]]\n", False),
+            ("a: [\n 1\n,2]\n", False),
+            ("a: {\n b: [\n 1\n],\n c: 2\n}\n", False),
             ("[1,\n2\n]\n", True),
             ("a:\n- [1,\n 2]\n", True),
             ("a:\n  - [1,\n  2]\n", False),
