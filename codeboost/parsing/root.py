@@ -24,6 +24,8 @@ _LINE_START = re.compile(r"(?<=[\r\n])(?=[^\r\n])")
 
 def indent_root(text: str) -> tuple[str, list[int]]:
     """``text`` with each line of such a scalar indented by a space, and where these spaces stand in the new text."""
+    if "|" not in text and ">" not in text:
+        return text, []
     prologue = PROLOGUE.match(text)
     header = _HEADER.match(text, prologue.end() if prologue else 0)
     if header is None:
