@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from codeboost import Diagnostic, PlanSourceError, check_plan, parse_source
 from codeboost.parsing.json import locate_json
@@ -181,21 +184,104 @@ def walk(value: Any, *tokens: str | int) -> list[tuple[str, Any]]:
     return found
 
 
-@settings(max_examples=150)
-@given(PLANS.map(to_document), st.data())
-def test_the_quick_shape_agrees_with_the_validator(document: Any, data: st.DataObject) -> None:
-    """A quick yes is one of the validator's, and to a good plan it is always yes."""
-    places = [place for place in walk(document) if isinstance(place[1], (dict, list))]
-    _, place = data.draw(st.sampled_from(places))
-    if data.draw(st.booleans()) and place:
+# Around every limit of the schema, and what Python and JSON see differently.
+ODD: list[Any] = [
+    *(
+        "P1",
+        "P1\n",
+        "P0",
+        "P999",
+        "P1000",
+        "P\u0661",
+        "p1",
+        "add",
+        "Add",
+        "cmd",
+        "/a",
+        "a\\b",
+        "a\n/b",
+        "",
+    ),
+    *("\U0001f600" * length for length in (120, 121, 300, 301, 400, 401, 600, 601, 1200, 1201)),
+    *(True, False, None, 0, 1, -1, 1.5, 2**53 - 1, [], {}, [None], [[]], {"": 1}),
+]
+ODD_VALUES = st.sampled_from(ODD)
+
+
+def damage(document: Any, data: st.DataObject) -> None:
+    places = [place for _, place in walk(document) if isinstance(place, (dict, list))]
+    place = data.draw(st.sampled_from(places))
+    how = data.draw(st.sampled_from(["change", "remove", "add", "repeat"]))
+    value = copy.deepcopy(data.draw(ODD_VALUES | VALUES))
+    if how in ("change", "remove") and place:
         key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
-        place[key] = data.draw(
-            VALUES | st.text(max_size=1300) | st.sampled_from(["P1", "P1\n", "add", "/a", True, 1])
-        )
+        if how == "remove":
+            del place[key]
+        else:
+            place[key] = value
     elif isinstance(place, dict):
-        place.pop(data.draw(st.sampled_from(sorted(place))), None)
-        place.update(data.draw(st.dictionaries(st.sampled_from(["id", "kind", "extra"]), VALUES, max_size=1)))
+        place[data.draw(st.sampled_from(["id", "kind", "extra", "Id", ""]))] = value
+    elif how == "repeat" and place:
+        place.extend(copy.deepcopy(place[:1] * data.draw(st.sampled_from([9, 10, 29, 30]))))
+    else:
+        place.append(value)
+
+
+@settings(max_examples=150)
+@given(PLANS.map(to_document), st.integers(0, 2), st.data())
+def test_the_quick_shape_agrees_with_the_validator(document: Any, times: int, data: st.DataObject) -> None:
+    """A quick yes is one of the validator's, and to a good plan it is always yes; after any damage, too."""
+    for _ in range(times):
+        damage(document, data)
     schema = load_schema(1)
     errors = list(make_validator(1).iter_errors(document))
     assert surely_fits(document, schema, schema) == (not errors)
     assert bool(check_shape(document)) == bool(errors) or document.get("schema_version") != 1
+    # Its own words for "pattern" and "items" change no verdict but that of "$".
+    plain = list(Draft202012Validator(schema).iter_errors(document))
+    assert errors or not plain
+    assert plain or all(error.validator == "pattern" for error in errors)
+
+
+def list_odd_plans(plan: Any) -> Iterator[Any]:
+    """``plan`` with each odd value in each place, and with each list as long as a limit and one longer."""
+    for pointer, value in walk(plan)[1:]:
+        *above, last = pointer.split("/")[1:]
+        lengths = (*range(9, 12), *range(28, 32), 40, 41) if isinstance(value, list) else ()
+        lengthened = [value[:1] * length for length in lengths]
+        for odd in [*ODD, *lengthened]:
+            copied = copy.deepcopy(plan)
+            place = copied
+            for token in above:
+                place = place[int(token) if isinstance(place, list) else token]
+            place[int(last) if isinstance(place, list) else last] = odd
+            yield copied
+
+
+def test_the_quick_shape_agrees_at_every_limit() -> None:
+    file = {"path": "a", "kind": "edit", "renamed_from": None, "change": "c"}
+    check = {"type": "cmd", "text": "true"}
+    item = {
+        "id": "P1",
+        "title": "t",
+        "intent": "i",
+        "files": [file],
+        "acceptance": [check],
+        "depends_on": ["P1"],
+    }
+    plan = {
+        "schema_version": 1,
+        "issue": 1,
+        "revision": 1,
+        "summary": "s",
+        "items": [item],
+        "questions": ["q"],
+    }
+    schema, validator = load_schema(1), make_validator(1)
+    assert surely_fits(plan, schema, schema)
+    verdicts = set()
+    for odd in list_odd_plans(plan):
+        verdict = validator.is_valid(odd)
+        assert surely_fits(odd, schema, schema) == verdict, odd
+        verdicts.add(verdict)
+    assert verdicts == {True, False}
