@@ -16,11 +16,12 @@ __all__ = ["ask_key", "close_gaps", "feed", "open_gap", "shift_events"]
 def open_gap(prepared: Prepared, offset: int) -> Prepared | None:
     """``prepared`` so that the colon at ``offset``, right after a plain text in a flow collection, means what it is.
 
-    Before a bracket, brace or comma it ends a key (``{a:[1]}``), before a question mark it is text (``[a:?b]``).
+    Before a comma or what closes the collection it ends a key that has no value (``{a:}``), before a question mark it is
+    text (``[a:?b]``). None where a value opens right behind it: after such a key there has to be a space.
     """
     text = prepared.text
     following = text[offset + 1 : offset + 2]
-    if text[offset : offset + 1] != ":" or not following:
+    if text[offset : offset + 1] != ":" or following in ("", "[", "{"):
         return None
     if following == "?":
         stand_in = prepared.find_stand_in(":")

@@ -30,6 +30,7 @@ _PROBLEMS = {
     "here; put the text in quotes",
     "block sequence entries are not allowed in this context": "a list entry (- ) may not begin here",
     "mapping keys are not allowed in this context": "a key (? ) may not begin here",
+    UNEXPECTED_COLON: "a colon needs a space between it and the value",
     "could not find expected ':'": "expected a colon after this key",
     "did not find expected key": "expected a key of the mapping here: the indentation does not fit, or text follows "
     "a value",

@@ -19,7 +19,7 @@ from codeboost.parsing.source import read_source
         ('{"a" # why\n # and\n : 1, b: 2}', {"a": 1, "b": 2}),
         ("x:\n  - {b: 1, a\n     c: [2]}\n", {"x": [{"b": 1, "a c": [2]}]}),
         ("{" + "k" * 2000 + ": 1}", {"k" * 2000: 1}),
-        ("{a\n b:[1]}", {"a b": [1]}),
+        ("{a\n b: [1]}", {"a b": [1]}),
         ("{a: 1\n : 2}", None),
         ("{a\n b: 1, a b: 2}", None),
         ("[a\n b: 1]", None),

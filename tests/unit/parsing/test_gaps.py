@@ -1,4 +1,4 @@
-"""Colons right after a plain text in a flow collection: before a bracket they end a key, before ? they are text."""
+"""Colons right after a plain text in a flow collection: what follows says whether they end a key or are text."""
 
 from __future__ import annotations
 
@@ -10,17 +10,10 @@ from codeboost import PlanSourceError, parse_source
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("{a:[1]}", {"a": [1]}),
-        ("{a:{b: 1}, c:[2]}", {"a": {"b": 1}, "c": [2]}),
-        ("[a:[1], b]", [{"a": [1]}, "b"]),
-        ("{a:b:[1]}", {"a:b": [1]}),
-        ("{a\n:[1]}", {"a": [1]}),
-        ("{? a:[1]}", {"a": [1]}),
-        ("k: {a:[1], b:{c:[2]}}\nz: 1\n", {"k": {"a": [1], "b": {"c": [2]}}, "z": 1}),
-        ("{x:[1], y: \"q:[\", z: 'r:{'}", {"x": [1], "y": "q:[", "z": "r:{"}),
         ("[a:?b]", ["a:?b"]),
         ("{a:?b: c}", {"a:?b": "c"}),
         ("[a:?\U00100000, b:?c]", ["a:?\U00100000", "b:?c"]),
+        ("{\"a\":[1], 'b':{c: 2}}", {"a": [1], "b": {"c": 2}}),
         # Blocks know nothing of this.
         ("a: b:[1]\n", {"a": "b:[1]"}),
     ],
@@ -29,18 +22,22 @@ def test_what_the_colon_means(text: str, value: object) -> None:
     assert parse_source(text.encode(), "yaml") == value
 
 
+@pytest.mark.parametrize("text", ["{a:[1]}", "{a:{b: 1}}", "[a:[1]]", "{a:b:[1]}", "{a\n:[1]}", "{? a:[1]}"])
+def test_a_value_right_behind_the_colon_of_a_plain_key_is_refused(text: str) -> None:
+    with pytest.raises(PlanSourceError, match="a colon needs a space between it and the value") as caught:
+        parse_source(text.encode(), "yaml")
+    (found,) = caught.value.diagnostics
+    assert found.reason == "syntax"
+
+
 @pytest.mark.parametrize(
     ("text", "reason", "line", "column"),
     [
-        ("{a:[1], b:[2], a: 3}", "duplicate-key", 1, 16),
-        ("k: {a:[1],\n  b:[~]}", "non-json-scalar", 2, 6),
-        ("k: {a:[1],\n  b: [&x 1]}", "anchor", 2, 7),
-        ("{a:[1]", "syntax", 1, 7),
-        ("- {\n a:[\n1]}", "syntax", 3, 1),
         ("{a:}", "empty-value", 1, 4),
         ("[a:, b]", "empty-value", 1, 4),
-        ("{a:[1]}: b", "non-string-key", 1, 1),
-        ("{a:[1], @b: c}", "syntax", 1, 9),
+        ("k: {a:, b: 1,\n  b: 2}", "empty-value", 1, 7),
+        ("[x:?y, {a:, c: ~}]", "empty-value", 1, 11),
+        ("{a:, @b: c}", "syntax", 1, 6),
     ],
 )
 def test_places_are_those_of_the_file(text: str, reason: str, line: int, column: int) -> None:
@@ -50,7 +47,6 @@ def test_places_are_those_of_the_file(text: str, reason: str, line: int, column:
     assert (found.reason, found.line, found.column) == (reason, line, column)
 
 
-@pytest.mark.parametrize("count", [1, 30])
-def test_each_of_many_is_understood(count: int) -> None:
-    text = "{" + ", ".join(f"k{number}:[{number}]" for number in range(count)) + "}"
-    assert parse_source(text.encode(), "yaml") == {f"k{number}": [number] for number in range(count)}
+def test_each_of_many_is_understood() -> None:
+    text = "[" + ", ".join(f"k{number}:?v" for number in range(30)) + "]"
+    assert parse_source(text.encode(), "yaml") == [f"k{number}:?v" for number in range(30)]
