@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-__all__ = ["Schema", "surely_fits"]
+__all__ = ["surely_fits"]
 
 Schema = Mapping[str, Any]
 
