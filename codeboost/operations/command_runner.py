@@ -135,7 +135,7 @@ class CommandRunner:
 
     def fail_setup(self, setup: SetupOutcome) -> None:
         """Give every command that could have run the verdict of the setup that did not prepare its place."""
-        output = StreamRecord(setup.output, b"", len(setup.output), _digest(setup.output))
+        output = StreamRecord(setup.output, b"", len(setup.output), hashlib.sha256(setup.output).hexdigest())
         for item in self._ground.items:
             for command in self._schedule.drop(item.id):
                 self._settle(command, Outcome(Verdict.SETUP_FAILED, setup.message, stdout=output))
@@ -395,7 +395,3 @@ def _cut_tail(outcome: Outcome) -> Tail:
     return {
         name: take_tail(record.head, record.tail) for name, record in streams.items() if record is not None
     }
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

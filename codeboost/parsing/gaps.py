@@ -48,6 +48,10 @@ def ask_key(prepared: Prepared, colon: int, key: int | None) -> Prepared | None:
 
 def feed(prepared: Prepared) -> str:
     """The text as libyaml gets it."""
+    if not prepared.asked:
+        # A root scalar has as many gaps as lines.
+        text, places = prepared.text, prepared.gaps
+        return " ".join(text[start:end] for start, end in zip((0, *places), (*places, None), strict=True))
     pieces, start = [], -1
     for gap in prepared.gaps:
         is_question = gap in prepared.asked and gap != start

@@ -58,15 +58,7 @@ def read_yaml(text: str) -> tuple[object, Callable[[], Place]]:
     kept only when there is something to tell: then, or when they are asked for, it is read once more.
     """
     layout.check_directives(text)
-    indented, inserted = root.indent_root(text)
-    try:
-        return _read_indented(indented)
-    except FaultError as error:
-        raise FaultError(*(root.restore_offset(fault, inserted) for fault in error.faults)) from None
-
-
-def _read_indented(text: str) -> tuple[object, Callable[[], Place]]:
-    prepared = layout.prepare(text)
+    prepared = layout.prepare(text)._replace(gaps=root.find_root_lines(text))
     budget = _RETRY_BUDGET
     keeps_places = len(text) < _LARGE
     while True:
