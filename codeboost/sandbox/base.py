@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from codeboost.limits import Limits
 from codeboost.verdict import Verdict
 
 __all__ = [
     "HARD",
+    "PODMAN",
     "CommandSpec",
     "EngineRecord",
     "Executor",
@@ -33,11 +34,13 @@ __all__ = [
     "SnapshotSpec",
     "StreamRecord",
     "SweptThing",
+    "name_engine",
 ]
 
 
 HARD = "hard"
 """How an engine bounds the disk whose storage has quotas; all others are ``watched``."""
+PODMAN = "Podman Engine"
 
 
 class PullPolicy(StrEnum):
@@ -67,7 +70,18 @@ class EngineRecord:
     """Whether processor time is bounded."""
     processors: int = 0
     """How many it has; 0 when it does not say."""
+    cgroups: bool = True
+    """Whether a container gets a cgroup namespace of its own."""
+    kills: bool = True
+    """Whether it tells for sure that something was killed for memory."""
     limitations: tuple[str, ...] = ()
+
+
+def name_engine(version: Mapping[str, Any]) -> str:
+    """The name of the engine that gave this answer to ``/version``."""
+    components = version.get("Components") or []
+    first = str(components[0].get("Name") or "") if components else ""
+    return "Docker Engine" if first in ("", "Engine") else first
 
 
 @dataclass(frozen=True, slots=True)

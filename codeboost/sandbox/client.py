@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPException
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import docker
 import docker.auth
@@ -71,6 +71,8 @@ class PathStat(NamedTuple):
 
     size: int
     mode: int
+    target: str = ""
+    """Where a link leads in the end, all others on the way followed."""
 
     @property
     def is_folder(self) -> bool:
@@ -93,6 +95,9 @@ class ByteStream(Protocol):
 
 class EngineClient:
     """One engine. Safe to use from several threads at once."""
+
+    tells_owners: ClassVar[bool] = True
+    """Whether archives name the users that files in them belong to."""
 
     def __init__(self, api: docker.APIClient, address: str, ping: Callable[[], None]) -> None:
         """``ping`` raises when a new connection is not answered."""
@@ -272,8 +277,10 @@ class EngineClient:
         except MissingError:
             return None
         with self._watch("stat"), response:
-            stat = json.loads(base64.b64decode(response.headers.get("X-Docker-Container-Path-Stat", "")))
-            return PathStat(int(stat["size"]), int(stat["mode"]))
+            header = response.headers.get("X-Docker-Container-Path-Stat", "")
+            # Podman writes the alphabet for addresses; this reads both.
+            stat = json.loads(base64.b64decode(header, altchars="-_"))
+            return PathStat(int(stat["size"]), int(stat["mode"]), str(stat.get("linkTarget") or ""))
 
     @contextmanager
     def read_archive(self, container: str, path: str) -> Iterator[Iterator[bytes]]:

@@ -16,6 +16,7 @@ import docker.tls
 import docker.utils
 
 from codeboost.errors import EngineError
+from codeboost.sandbox.base import PODMAN, name_engine
 from codeboost.sandbox.client import CALL_S, FAULTS, EngineClient, explain
 from codeboost.visible import cut
 
@@ -55,7 +56,17 @@ def connect(*, connections: int = 256) -> EngineClient:
             f"no container engine answers at {cut(address, 200)}: {explain(error)}",
             hint="start Docker, or point DOCKER_HOST at an engine that runs",
         ) from error
-    return EngineClient(api, address, ping)
+    client = EngineClient(api, address, ping)
+    try:
+        found = name_engine(client.read_version())
+    except BaseException:
+        client.close()
+        raise
+    if found != PODMAN:
+        return client
+    from codeboost.sandbox.podman import PodmanClient  # noqa: PLC0415 - few need it
+
+    return PodmanClient(api, address, ping)
 
 
 def _knock(path: str) -> None:

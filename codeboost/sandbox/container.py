@@ -327,9 +327,10 @@ def _find_signal(status: int) -> int | None:
 def describe_limits(limits: Limits, bounds: Bounds) -> dict[str, str]:
     """Each limit as it is in force, for the record of the attempt: also what this engine cannot enforce."""
     swap = "no swap" if bounds.swap else "no hard bound on swap"
+    kills = "" if bounds.kills else ", kills may go untold"
     return {
         "timeout": format_duration(limits.timeout_s),
-        "memory": f"{format_size(limits.memory_bytes)}, {swap}",
+        "memory": f"{format_size(limits.memory_bytes)}, {swap}{kills}",
         "cpus": _describe_cpus(limits, bounds),
         "pids": str(limits.pids),
         "disk": f"{format_size(limits.disk_bytes)}, {HARD if bounds.quota else 'watched'}",

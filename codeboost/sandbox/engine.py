@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codeboost.errors import EngineError
-from codeboost.sandbox.base import EngineRecord, Executor
+from codeboost.sandbox.base import PODMAN, EngineRecord, Executor, name_engine
 
 if TYPE_CHECKING:
     from codeboost.sandbox.client import EngineClient
@@ -53,8 +53,11 @@ def read_record(
     seccomp = options.get("seccomp")
     swap = info.get("SwapLimit") is not False
     cpus = info.get("CpuCfsQuota") is not False and info.get("CpuCfsPeriod") is not False
+    podman = name_engine(version) == PODMAN
+    # It asks for none of its own on the old hierarchy, whatever it is told.
+    cgroups = not podman or str(info.get("CgroupVersion")) == "2"
     return EngineRecord(
-        name=_find_name(version),
+        name=name_engine(version),
         version=str(version.get("Version") or info.get("ServerVersion") or "unknown"),
         api_version=api_version,
         address=address,
@@ -67,7 +70,9 @@ def read_record(
         swap=swap,
         cpus=cpus,
         processors=max(0, int(info.get("NCPU") or 0)),
-        limitations=tuple(_find_limitations(swap=swap, cpus=cpus)),
+        cgroups=cgroups,
+        kills=not podman,
+        limitations=tuple(_find_limitations(swap=swap, cpus=cpus, cgroups=cgroups, podman=podman)),
     )
 
 
@@ -90,19 +95,23 @@ def refuse_unsafe(info: Mapping[str, Any], record: EngineRecord) -> None:
         )
 
 
-def _find_name(version: Mapping[str, Any]) -> str:
-    components = version.get("Components") or []
-    first = str(components[0].get("Name") or "") if components else ""
-    return "Docker Engine" if first in ("", "Engine") else first
-
-
-def _find_limitations(*, swap: bool, cpus: bool) -> Iterator[str]:
+def _find_limitations(*, swap: bool, cpus: bool, cgroups: bool, podman: bool) -> Iterator[str]:
     """What is asked for and cannot be enforced hard, a sentence each; every attempt says it of its own limits."""
     yield "disk: watched twice a second and once after the end, not a hard quota"
     if not swap:
         yield "memory: the kernel accounts no swap, so a program may use the host's swap beyond its memory"
     if not cpus:
         yield "cpus: the kernel has no CPU quota"
+    if not cgroups:
+        yield "cgroups: the names of this host's cgroups can be read"
+    if podman:
+        yield "memory: Podman may not tell what was killed for memory; it shows as failed, or as passed where its parent goes on"
+        yield "TMPDIR: Podman bounds its bytes, and not the number of files in it"
+        yield "masks: Podman does not tell which parts of /proc it covers; `codeboost doctor` looks from inside"
+        yield (
+            "seccomp: Podman's own profile allows user namespaces, mounts in them, and the kernel's keyring; "
+            "seccomp_profile in containers.conf names a stricter one"
+        )
 
 
 def _read_options(options: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -24,6 +24,7 @@ from codeboost.visible import cut
 __all__ = ["build_layered_image", "read_labels"]
 
 _PROBES = "codeboost/probe"
+_DATE = "2000-01-01T00:00:00Z"
 
 
 def build_layered_image(
@@ -107,9 +108,11 @@ def _write_image(
     diff_ids = [*(base["RootFS"].get("Layers") or []), f"sha256:{digest.hexdigest()}"]
     config = json.dumps(_make_config(base, diff_ids, labels, _warn(plan)), sort_keys=True).encode()
     yield from wrap(b"config.json", config)
-    # The engine has the base's layers; their files in the archive are never looked for.
-    names = [f"absent-{index}.tar" for index in range(len(diff_ids) - 1)] + ["layer.tar"]
-    manifest = [{"Config": "config.json", "RepoTags": [reference], "Layers": names}]
+    # The engine has the base's layers and never reads their files here, but Podman wants to see some.
+    absent = [f"absent-{index}.tar" for index in range(len(diff_ids) - 1)]
+    for name in absent:
+        yield from wrap(name.encode(), b"")
+    manifest = [{"Config": "config.json", "RepoTags": [reference], "Layers": [*absent, "layer.tar"]}]
     yield from wrap(b"manifest.json", json.dumps(manifest).encode())
     yield END
 
@@ -123,13 +126,15 @@ def _make_config(
         "architecture": base["Architecture"],
         "os": base["Os"],
         **({"variant": base["Variant"]} if base.get("Variant") else {}),
-        "created": "2000-01-01T00:00:00Z",
+        "created": _DATE,
         "config": {
             "Env": list(settings.get("Env") or []),
             "WorkingDir": WORKSPACE,
             "Labels": dict(labels) | {Label.WARNINGS: json.dumps(warnings)},
         },
         "rootfs": {"type": "layers", "diff_ids": diff_ids},
+        # Podman commits no container of an image whose history does not tell of each layer.
+        "history": [{"created": _DATE} for _ in diff_ids],
     }
 
 

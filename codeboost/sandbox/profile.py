@@ -49,6 +49,10 @@ class Bounds(NamedTuple):
     cpus: bool = True
     processors: int = 0
     """How many there are, which an engine takes for the most that may be asked; 0 when it does not say."""
+    cgroups: bool = True
+    """A cgroup namespace of its own."""
+    kills: bool = True
+    """That it is told when something was killed for memory: nothing to ask for, only to say."""
 
     def bound_cpus(self, limits: Limits) -> float | None:
         """What to ask for; None when nothing."""
@@ -60,7 +64,15 @@ class Bounds(NamedTuple):
 def find_bounds(record: EngineRecord) -> Bounds:
     """What may be asked of the engine that ``record`` tells of."""
     docker = record.name == "Docker Engine"
-    return Bounds(docker, record.disk == HARD, record.swap, record.cpus, record.processors)
+    return Bounds(
+        tmp_inodes=docker,
+        quota=record.disk == HARD,
+        swap=record.swap,
+        cpus=record.cpus,
+        processors=record.processors,
+        cgroups=record.cgroups,
+        kills=record.kills,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +131,7 @@ def make_config(settings: ContainerSettings) -> dict[str, Any]:
         "HostConfig": {
             "NetworkMode": "bridge" if settings.network else "none",
             "IpcMode": "private",
-            "CgroupnsMode": "private",
+            "CgroupnsMode": "private" if settings.bounds.cgroups else "host",
             "CapDrop": ["ALL"],
             "CapAdd": [],
             "SecurityOpt": ["no-new-privileges", *settings.seccomp],
@@ -160,13 +172,15 @@ def find_differences(asked: Mapping[str, Any], made: Mapping[str, Any]) -> list[
             continue
         found = config.get(key)
         if key == "Env":
-            # An engine may add its own marker, never take away or change.
+            # An engine may add its own marks, never take away or change.
             missing = sorted(set(value) - set(found or ()))
             names = {entry.partition("=")[0] for entry in value}
-            doubled = [
-                entry for entry in found or () if entry.partition("=")[0] in names and entry not in value
-            ]
+            others = [entry for entry in found or () if entry not in value]
+            doubled = [entry for entry in others if entry.partition("=")[0] in names]
+            # A name and no value, which may be a secret.
+            added = {entry.partition("=")[0] for entry in others} - names - _MARKS
             lines += [f"Env: {entry!r}" for entry in missing + doubled]
+            lines += [f"Env: {name} was added" for name in sorted(added)]
         elif key == "Labels":
             lines += [f"Labels: {name}" for name, text in value.items() if (found or {}).get(name) != text]
         elif _differs(key, value, found):
@@ -175,7 +189,11 @@ def find_differences(asked: Mapping[str, Any], made: Mapping[str, Any]) -> list[
         if _differs(key, value, host.get(key)):
             lines.append(f"HostConfig.{key}: asked for {value!r}, got {host.get(key)!r}")
     lines += [f"HostConfig.{key}: {host[key]!r}" for key in _UNWANTED if host.get(key)]
-    lines += [f"HostConfig.{key}: {host[key]!r}" for key in _NAMESPACES if host.get(key) == "host"]
+    lines += [
+        f"HostConfig.{key}: {host[key]!r}"
+        for key in _NAMESPACES
+        if host.get(key) == "host" != asked["HostConfig"].get(key)
+    ]
     lines += [
         f"mount: {mount.get('Destination')}"
         for mount in made.get("Mounts") or ()
@@ -202,6 +220,8 @@ _UNWANTED = (
     "Sysctls",
     "OomKillDisable",
 )
+# The variables that engines set by themselves.
+_MARKS = {"HOSTNAME", "TERM", "container"}
 _NAMESPACES = ("PidMode", "UTSMode", "UsernsMode", "IpcMode", "NetworkMode", "CgroupnsMode")
 
 

@@ -146,7 +146,7 @@ def _read_image(client: EngineClient, image: str, uses: Mapping[str, ImageUse], 
         tags=tags,
         tagged=tagged,
         lock=lock,
-        only_ours=use is not None and (tagged is None or tagged <= use.last_used + _SKEW_S),
+        only_ours=use is not None and tagged is not None and tagged <= use.last_used + _SKEW_S,
     )
 
 

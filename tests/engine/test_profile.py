@@ -16,7 +16,7 @@ import pytest
 from codeboost.sandbox.client import MissingError
 from codeboost.sandbox.container import Run, make_name, run_container
 from codeboost.sandbox.owner import Label
-from codeboost.sandbox.profile import ContainerSettings, make_config
+from codeboost.sandbox.profile import ContainerSettings, make_config, make_environment
 from codeboost.verdict import Verdict
 
 
@@ -170,7 +170,9 @@ def test_the_runtime_of_the_policy_is_asked_for(plain: Any) -> None:
 
 def test_a_fault_of_our_own_ends_that_command_alone(plain: Any, client: Any) -> None:
     limits = plain.spec("true").limits
-    settings = ContainerSettings(plain.snapshot().image_id, ["true"], limits, {}, {"PATH": "/bin"})
+    image = client.inspect_image(plain.snapshot().image_id)
+    environment = make_environment(image["Config"]["Env"], {})
+    settings = ContainerSettings(image["Id"], ["true"], limits, {}, environment)
     name = make_name()
 
     def prepare(_: str) -> str | None:
