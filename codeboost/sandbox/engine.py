@@ -105,7 +105,10 @@ def _find_limitations(*, swap: bool, cpus: bool, cgroups: bool, podman: bool) ->
     if not cgroups:
         yield "cgroups: the names of this host's cgroups can be read"
     if podman:
-        yield "memory: Podman may not tell what was killed for memory; it shows as failed, or as passed where its parent goes on"
+        yield (
+            "memory: Podman may not tell what was killed for memory, which shows as failed then, "
+            "or as passed where its parent goes on; `codeboost doctor` tries"
+        )
         yield "TMPDIR: Podman bounds its bytes, and not the number of files in it"
         yield "masks: Podman does not tell which parts of /proc it covers; `codeboost doctor` looks from inside"
         yield (

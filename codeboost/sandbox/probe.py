@@ -36,7 +36,7 @@ from codeboost.sandbox.profile import (
     size_tmp,
 )
 from codeboost.sandbox.program import check_program
-from codeboost.sandbox.weakening import LIMITS, PROBES, Config, Probe
+from codeboost.sandbox.weakening import KILLS, LIMITS, PROBES, Config, Probe
 from codeboost.visible import cut
 
 __all__ = ["ProbeResult", "Proof", "run_probes"]
@@ -182,7 +182,8 @@ class _Prober:
     def look(self, names: Sequence[str], weakness: Probe | None = None) -> _Look:
         """What is wrong in the sandbox itself, or in one that lacks a protection."""
         config = self._make_config(
-            ["python3", "-c", _SCRIPT.read_text(encoding="utf-8"), json.dumps(self._expect()), *names]
+            ["python3", "-c", _SCRIPT.read_text(encoding="utf-8"), json.dumps(self._expect())]
+            + [name for name in names if name != KILLS]
         )
         made: list[dict[str, Any]] = []
 
@@ -208,6 +209,10 @@ class _Prober:
             outcome = run_container(self._client, run, self._cancelled)
         answer = _read_answer(outcome)
         wrong = {str(name): cut(str(text), 200) for name, text in answer["found"].items()}
+        if KILLS in names:
+            wrong[KILLS] = (
+                "" if outcome.out_of_memory else "the engine tells of nothing that was killed for memory"
+            )
         return _Look(
             wrong, _compare_clock(outcome, answer["now"]), made[0], find_differences(config, made[0])
         )

@@ -14,7 +14,7 @@ from typing import Any
 from codeboost.limits import Limits
 from codeboost.sandbox.profile import OPEN_FILES, USER_ID, size_tmp
 
-__all__ = ["LIMITS", "PROBES", "Config", "Probe"]
+__all__ = ["KILLS", "LIMITS", "PROBES", "Config", "Probe"]
 
 Config = dict[str, Any]
 """The body of the engine's create call."""
@@ -22,6 +22,7 @@ Config = dict[str, Any]
 LIMITS = Limits(timeout_s=60.0, memory_bytes=128 << 20, cpus=0.5, pids=64, disk_bytes=64 << 20)
 """What every container of ``doctor`` may use. Probes look for them, so they are small."""
 
+KILLS = "kills"
 _RAISED = 4
 _NULL = {"Type": "bind", "Source": "/dev/null", "ReadOnly": True}
 _DEVICE = {"PathOnHost": "/dev/zero", "PathInContainer": "/dev/codeboost-probe", "CgroupPermissions": "r"}
@@ -29,7 +30,7 @@ _DEVICE = {"PathOnHost": "/dev/zero", "PathInContainer": "/dev/codeboost-probe",
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """``name`` is the function in ``inside.py``; ``weaken`` takes away the one protection that it looks for.
+    """``name`` is the function in ``inside.py`` (but for ``KILLS``); ``weaken`` takes away the one protection that it looks for.
 
     Probes with the same ``weaken`` share a container. ``told`` reads the engine's inspection of the sandbox: where the
     host forbids by itself what a weakening allows, the engine's word has to do.
@@ -145,6 +146,8 @@ PROBES = (
     Probe("groups", "in no other group", _set("HostConfig", "GroupAdd", value=["0"])),
     Probe("pids", "processes are bounded", _set("HostConfig", "PidsLimit", value=LIMITS.pids * _RAISED)),
     Probe("memory", "memory is bounded", _raise_memory),
+    # Judged from outside, by what the probe of memory did: here nothing is killed, so nothing is told.
+    Probe(KILLS, "what is killed for memory is told", _raise_memory),
     Probe("swap", "no swap beyond it", _set("HostConfig", "MemorySwap", value=LIMITS.memory_bytes * _RAISED)),
     Probe("processors", "processor time is bounded", _set("HostConfig", "NanoCpus", value=1_000_000_000)),
     Probe("open-files", "open files are bounded", _raise_limit("nofile", OPEN_FILES * 2)),
