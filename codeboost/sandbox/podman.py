@@ -136,6 +136,9 @@ def _read_inspection(made: Mapping[str, Any], native: Mapping[str, Any]) -> dict
         # A namespace of its own. Others come in only when they are made to, and nobody makes such.
         host["IpcMode"] = "private"
     host["CgroupnsMode"] = own.get("CgroupMode")
+    if own.get("Cgroups") == "disabled":
+        # By its own settings: then it repeats these, and nobody keeps them.
+        host |= {"Memory": 0, "PidsLimit": 0}
     if not native.get("BoundingCaps") and not native.get("EffectiveCaps"):
         # It lists what it dropped one by one; what counts is that none is left.
         host["CapDrop"] = ["ALL"]

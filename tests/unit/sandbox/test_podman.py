@@ -111,7 +111,7 @@ def answer() -> tuple[dict[str, Any], dict[str, Any]]:
         "OCIRuntime": "runc",
         "EffectiveCaps": None,
         "BoundingCaps": None,
-        "HostConfig": {"CgroupMode": "host"},
+        "HostConfig": {"CgroupMode": "host", "Cgroups": "default"},
     }
     return made, native
 
@@ -132,6 +132,7 @@ def test_a_container_as_asked_for_has_no_difference() -> None:
         ("native", ("BoundingCaps",), ["CAP_KILL"], "CapDrop"),
         ("native", ("EffectiveCaps",), ["CAP_KILL"], "CapDrop"),
         ("native", ("HostConfig", "CgroupMode"), "private", "CgroupnsMode"),
+        ("native", ("HostConfig", "Cgroups"), "disabled", "0"),
         ("made", ("HostConfig", "IpcMode"), "host", "IpcMode"),
         ("made", ("HostConfig", "PidMode"), "host", "PidMode"),
         ("made", ("HostConfig", "Tmpfs"), {"/tmp": "rw,rprivate"}, "Tmpfs"),
